@@ -98,7 +98,7 @@ func (k *Key) check(now time.Time) error {
 	rule(k.PerMinute < 0 || k.PerMinute > maxPerMinute, "rateLimit.perMinute must be 1 to %d", maxPerMinute)
 	rule(k.Expired(now), "expiresAt must be in the future")
 	for i, given := range k.Recipients {
-		r, err := event.ParseRecipient(given)
+		r, err := event.ParseDestination(given)
 		if err != nil {
 			rule(true, "recipients[%d]: %v", i, err)
 			continue

@@ -101,7 +101,7 @@ func (a *App) warnings() (all []string) {
 	if !a.store.TrustsClock() {
 		all = append(all, "the clock is more than 48 hours ahead of the last time in the data file: nothing is removed for its age until the clock is corrected, or until it has run for a day")
 	}
-	for _, w := range []string{a.wrongNetworks(), a.lowOnDisk()} {
+	for _, w := range []string{a.wrongNetworks(), lowOnDisk(a.cfg.Store.Path)} {
 		if w != "" {
 			all = append(all, w)
 		}

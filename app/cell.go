@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -75,7 +76,7 @@ func (a *App) joinCell(ctx context.Context, taken Addresses) error {
 		return fmt.Errorf("store.url: %w", err)
 	}
 	c := &cell{db: db, done: make(chan struct{})}
-	digests, agree := a.digests()
+	digests, agree := digestsOf(a.cfg)
 	c.name = a.cfg.Cluster.Cell
 	c.node = cluster.New(cluster.Config{
 		Database: db, Cell: a.cfg.Cluster.Cell, Name: name, Address: a.cfg.Cluster.Advertise, Program: version, Lease: a.cfg.Cluster.Lease,
@@ -115,7 +116,7 @@ func (a *App) openStore(ctx context.Context) (*store.Store, error) {
 	if a.cell == nil {
 		s, err := store.Open(a.fileOptions())
 		if err == nil {
-			a.warnAlone(s)
+			warnAlone(s, a.log)
 		}
 		return s, err
 	}
@@ -132,16 +133,16 @@ func (a *App) openStore(ctx context.Context) (*store.Store, error) {
 // ownSettings are the sections, and the settings, in which nodes may differ.
 var ownSettings = []string{"server.", "store.", "cluster.", "log.", "metrics.", "backup.dir", "authentication."}
 
-// digests returns the digests of the settings that other nodes compare, and the names of
+// digestsOf returns the digests of the settings that other nodes compare, and the names of
 // those that must agree.
-func (a *App) digests() (digests map[string]string, agree []string) {
+func digestsOf(cfg *config.Config) (digests map[string]string, agree []string) {
 	digests = map[string]string{}
-	for _, s := range config.Settings(a.cfg) {
+	for _, s := range config.Settings(cfg) {
 		if !slices.ContainsFunc(ownSettings, func(own string) bool { return strings.HasPrefix(s.Name, own) }) {
 			digests[s.Name] = digestOf(s.Value)
 		}
 	}
-	for setting, secret := range configuredSecrets(a.cfg) {
+	for setting, secret := range configuredSecrets(cfg) {
 		agree = append(agree, setting)
 		if secret != "" {
 			digests[setting] = digestOf(secret)
@@ -207,9 +208,9 @@ func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
 }
 
 // warnAlone warns of a file that was taken out of a cell.
-func (a *App) warnAlone(s *store.Store) {
+func warnAlone(s *store.Store, log *slog.Logger) {
 	if mark, is, err := s.Mark(); is && err == nil && mark.Alone {
-		a.log.Warn("this data file was the last one of a cell and goes on alone: no node may start on that cell again, since both would act for the same accounts; postern migrate --to moves the file into a cell", "version", mark.Version)
+		log.Warn("this data file was the last one of a cell and goes on alone: no node may start on that cell again, since both would act for the same accounts; postern migrate --to moves the file into a cell", "version", mark.Version)
 	}
 }
 

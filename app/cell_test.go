@@ -48,8 +48,7 @@ func TestFormerOwnerAnswersNothing(t *testing.T) {
 func TestSettingsThatNodesCompare(t *testing.T) {
 	cfg := config.Default()
 	cfg.Authentication.JWTSecret = strings.Repeat("0123456789abcdef", 2)
-	a := &App{cfg: cfg}
-	digests, agree := a.digests()
+	digests, agree := digestsOf(cfg)
 	if len(agree) != 2 {
 		t.Errorf("nodes must agree on %v", agree)
 	}

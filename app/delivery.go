@@ -29,10 +29,10 @@ func (a *App) openDispatch(context.Context) (err error) {
 		return err
 	}
 	a.stops.push("paused receivers", a.pauses.Stop)
-	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.globalURL(), DurableDefault: hook.DurableDefault})
+	a.webhooks = webhooks.New(webhooks.Config{Store: a.store, GlobalURL: a.cfg.GlobalWebhook(), DurableDefault: hook.DurableDefault})
 	resolve := a.pauses.Resolve(a.webhooks.Resolve)
 	a.ledger, err = delivery.Open(a.store, delivery.Config{
-		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), DurableMaxBytes: hook.DurableMaxBytes, GlobalURL: a.globalURL(),
+		Log: hook.Log, Bodies: delivery.Bodies(hook.LogBodies), DurableMaxBytes: hook.DurableMaxBytes, GlobalURL: a.cfg.GlobalWebhook(),
 		Resolve: resolve, Ended: func(all []delivery.Ended) { a.relay.Ended(all) },
 		Changed: a.deliveriesChanged, Outbox: a.outbox, Logger: a.log,
 	})
@@ -57,14 +57,15 @@ func (a *App) openDispatch(context.Context) (err error) {
 		sender.Close()
 		return nil
 	})
+	counted := attempts{a.metrics, a.health, a.store.Now}
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Log: a.deliveries, Resolve: resolve, Observe: a.attempted, Lost: a.dropped, Logger: a.log,
+		Log: a.deliveries, Resolve: resolve, Observe: counted.attempted, Lost: counted.dropped, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
-		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.globalURL(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
+		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.cfg.GlobalWebhook(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
 		Ledger: a.ledger, Resolve: resolve, PublishInstance: a.hub.PublishInstance,
-		Observe: a.relayed, Lost: func(lane delivery.Lane, n int) { a.health.Lose(receivers.Of(lane), n) }, Logger: a.log,
+		Observe: counted.relayed, Lost: func(lane delivery.Lane, n int) { a.health.Lose(receivers.Of(lane), n) }, Logger: a.log,
 	})
 	a.stops.push("webhook queue and relay", func(ctx context.Context) error {
 		var relay error
@@ -90,10 +91,6 @@ func (a *App) startDispatch(ctx context.Context) error {
 	a.consumers.Start()
 	return errors.Join(a.ledger.Start(ctx), a.deliveries.Start(ctx))
 }
-
-// globalURL returns the global webhook with which the program was started, empty when it
-// was disabled.
-func (a *App) globalURL() string { return a.cfg.GlobalWebhook() }
 
 // lanesChanged notifies the relay that lanes may lead elsewhere than before.
 func (a *App) lanesChanged(lanes []delivery.Lane) {

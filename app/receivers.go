@@ -26,9 +26,6 @@ func (a *App) newReceivers(resolve receivers.Resolver) *receivers.Book {
 	}}
 }
 
-// wrongReceivers returns the receivers that can be in trouble.
-func (a *App) wrongReceivers() ([]receivers.Row, error) { return a.receivers.Wrong() }
-
 // places returns the destinations of an instance, of the global webhook, or of all.
 func (a *App) places(of int64) (all []receivers.Place) {
 	look := func(id int64, name string) {
@@ -69,24 +66,31 @@ func (a *App) pulling(of int64) (all []receivers.Pulling, err error) {
 	return all, err
 }
 
+// attempts counts what queue and relay deliver, and what receivers answer.
+type attempts struct {
+	metrics *metrics
+	health  *receivers.Health
+	now     func() time.Time
+}
+
 // attempted counts a delivery of the queue.
-func (a *App) attempted(n event.Notice, to event.Destination, o dispatch.Outcome) {
+func (a attempts) attempted(n event.Notice, to event.Destination, o dispatch.Outcome) {
 	a.metrics.queued(n, to.Target, o)
 	a.answered(delivery.LaneOf(n.InstanceID, to), to.URL, o)
 }
 
 // dropped counts a delivery for which the queue had no room.
-func (a *App) dropped(n event.Notice, to event.Destination) {
+func (a attempts) dropped(n event.Notice, to event.Destination) {
 	a.health.Lose(receivers.Of(delivery.LaneOf(n.InstanceID, to)), 1)
 }
 
 // relayed counts an attempt of the relay.
-func (a *App) relayed(lane delivery.Lane, url string, o dispatch.Outcome) {
+func (a attempts) relayed(lane delivery.Lane, url string, o dispatch.Outcome) {
 	a.metrics.relayed(lane, o)
 	a.answered(lane, url, o)
 }
 
-func (a *App) answered(lane delivery.Lane, url string, o dispatch.Outcome) {
-	at := a.store.Now().Add(-o.Duration)
+func (a attempts) answered(lane delivery.Lane, url string, o dispatch.Outcome) {
+	at := a.now().Add(-o.Duration)
 	a.health.Note(receivers.Of(lane), receivers.Attempt{At: at, Took: o.Duration.Round(time.Microsecond), URL: url, Status: o.Status, Error: o.Reason(), Accepted: o.Delivered()})
 }

@@ -114,6 +114,10 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
+	carry := &transfers{
+		accounts: accounts{a.store, a.known.devices, a.messages, a.registry}, supervisor: a.supervisor, media: a.media, maxBytes: 2 * a.cfg.Media.MaxBytes,
+		secret: []byte(a.sec.JWTSecret), tokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn), log: a.log,
+	}
 	api := httpapi.Config{
 		Config: rest.Config{
 			Access: a.access, Store: a.store, APIKey: a.sec.GlobalAuthToken, KeyOpensInstances: a.cfg.Authentication.GlobalKeyOpensInstances, JWTSecret: []byte(a.sec.JWTSecret),
@@ -127,7 +131,7 @@ func (a *App) serve(taken Addresses) error {
 		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, OptOuts: a.optouts, Processor: a.processor, Scheduled: a.scheduled, Erasures: a.erasures, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, MaxInline: a.cfg.Media.MaxInline,
 		Links: a.links, Fetched: a.fetched, Kept: a.kept, LinkTTL: a.cfg.Media.LinkTTL, FileServed: a.metrics.served,
 		Outbox: a.outbox, Relay: a.relay, Deliveries: a.deliveries, Consumers: a.consumers, Receivers: a.receivers, Alerts: alerts.NewBook(a.store, a.log), NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
-		Transfers: instances.Transfers{Export: a.exportAccount, Undo: a.undoExport, Import: a.importAccount}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
+		Transfers: instances.Transfers{Export: carry.export, Undo: carry.undo, Import: carry.restore}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Version: version, Pages: page.Pages(),
 	}
 	if api.Portal, err = a.portal(); err != nil {

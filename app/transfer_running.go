@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
 	"time"
@@ -15,12 +16,21 @@ import (
 	"postern/event"
 	"postern/httpapi/instances"
 	"postern/instance"
+	"postern/media"
 	"postern/whatsapp/device"
 )
 
-// transfers keeps the exports of one instance apart, and the imports. The zero value is
-// ready.
+// transfers exports and imports accounts while the program runs. It keeps the exports of one
+// instance apart, and the imports.
 type transfers struct {
+	accounts
+	supervisor *instance.Supervisor
+	media      *media.Library
+	maxBytes   int64         // twice media.max_bytes
+	secret     []byte        // that signs tokens
+	tokenTTL   time.Duration // of tokens; 0: they do not expire
+	log        *slog.Logger
+
 	mu      sync.Mutex
 	running map[int64]chan struct{} // by instance, closed at the end; 0: an import
 }
@@ -71,15 +81,13 @@ func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err e
 	}
 }
 
-func (a *App) accounts() accounts { return accounts{a.store, a.known.devices, a.messages, a.registry} }
-
-// exportAccount is instances.Transfers.Export.
-func (a *App) exportAccount(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out instances.Outgoing, err error) {
-	end, err := a.transfers.begin(id)
+// export is instances.Transfers.Export.
+func (t *transfers) export(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out instances.Outgoing, err error) {
+	end, err := t.begin(id)
 	if err != nil {
 		return out, err
 	}
-	marked, err := a.supervisor.MoveAway(ctx, id, by)
+	marked, err := t.supervisor.MoveAway(ctx, id, by)
 	if err != nil {
 		end()
 		return out, err
@@ -91,12 +99,12 @@ func (a *App) exportAccount(ctx context.Context, id int64, by string, messages b
 			err = errors.Join(f.Close(), os.Remove(f.Name()))
 		}
 		if marked && !whole {
-			err = errors.Join(err, a.supervisor.MoveBack(context.WithoutCancel(ctx), id, by))
+			err = errors.Join(err, t.supervisor.MoveBack(context.WithoutCancel(ctx), id, by))
 		}
 		return err
 	}
-	if f, err = a.media.Create(); err == nil {
-		out.Size, err = a.spoolAccount(ctx, id, f, messages, to)
+	if f, err = t.media.Create(); err == nil {
+		out.Size, err = t.spool(ctx, id, f, messages, to)
 	}
 	if err != nil {
 		return out, errors.Join(err, finish(false))
@@ -105,26 +113,25 @@ func (a *App) exportAccount(ctx context.Context, id int64, by string, messages b
 	return out, nil
 }
 
-// spoolAccount writes the account of an instance that has moved, so that a slow client
+// spool writes the account of an instance that has moved, so that a slow client
 // keeps no page of the file, and returns its size.
-func (a *App) spoolAccount(ctx context.Context, id int64, f *os.File, messages bool, to []age.Recipient) (size int64, err error) {
-	all := a.accounts()
-	rec, err := all.registry.ByID(id)
+func (t *transfers) spool(ctx context.Context, id int64, f *os.File, messages bool, to []age.Recipient) (size int64, err error) {
+	rec, err := t.registry.ByID(id)
 	if err != nil {
 		return 0, err
 	}
-	d, err := all.devices.Export(ctx, id)
+	d, err := t.devices.Export(ctx, id)
 	if errors.Is(err, device.ErrNoDevice) {
 		err = fmt.Errorf("%w: %w", event.ErrNotConnected, instance.ErrNeverPaired)
 	}
 	if err != nil {
 		return 0, err
 	}
-	done, err := all.write(ctx, rec, d, messages, admitted{f, a.store.Admit}, to)
+	done, err := t.write(ctx, rec, d, messages, admitted{f, t.store.Admit}, to)
 	if err != nil {
 		return 0, err
 	}
-	a.log.Info("account exported", "instance", rec.Name, "instance_id", id, "sessions", done.Sessions, "contacts", done.Contacts, "messages", done.Messages)
+	t.log.Info("account exported", "instance", rec.Name, "instance_id", id, "sessions", done.Sessions, "contacts", done.Contacts, "messages", done.Messages)
 	if size, err = f.Seek(0, io.SeekCurrent); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -146,32 +153,32 @@ func (w admitted) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// undoExport is instances.Transfers.Undo.
-func (a *App) undoExport(ctx context.Context, id int64, by string) error {
-	end, err := a.transfers.beginAfter(ctx, id)
+// undo is instances.Transfers.Undo.
+func (t *transfers) undo(ctx context.Context, id int64, by string) error {
+	end, err := t.beginAfter(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer end()
-	rec, err := a.registry.ByID(id)
+	rec, err := t.registry.ByID(id)
 	if err == nil {
-		err = a.accounts().alone(rec)
+		err = t.alone(rec)
 	}
 	if err != nil {
 		return err
 	}
-	return a.supervisor.MoveBack(ctx, id, by)
+	return t.supervisor.MoveBack(ctx, id, by)
 }
 
-// importAccount is instances.Transfers.Import. In memory are what the file has, for which
+// restore is instances.Transfers.Import. In memory are what the file has, for which
 // transfer.Read counts twice media.max_bytes at most, and the pages of the one commit.
-func (a *App) importAccount(ctx context.Context, file io.Reader, name string, before func(name string)) (in instances.Imported, err error) {
-	end, err := a.transfers.begin(0)
+func (t *transfers) restore(ctx context.Context, file io.Reader, name string, before func(name string)) (in instances.Imported, err error) {
+	end, err := t.begin(0)
 	if err != nil {
 		return in, err
 	}
 	defer end()
-	account, err := transfer.Read(ctx, file, 2*a.cfg.Media.MaxBytes)
+	account, err := transfer.Read(ctx, file, t.maxBytes)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -181,20 +188,20 @@ func (a *App) importAccount(ctx context.Context, file io.Reader, name string, be
 	default:
 		return in, fmt.Errorf("%w: %w", instances.ErrArchive, err)
 	}
-	if in.Fresh, err = retoken([]byte(a.sec.JWTSecret), seconds(a.cfg.Authentication.JWTExpiresIn), account, name); err != nil {
+	if in.Fresh, err = retoken(t.secret, t.tokenTTL, account, name); err != nil {
 		return in, err
 	}
 	before(account.Instance.Name)
-	if in.Record, err = a.accounts().take(ctx, account); err != nil {
+	if in.Record, err = t.take(ctx, account); err != nil {
 		return in, err
 	}
 	in.Contacts, in.Messages = len(account.Instance.Contacts), len(account.Instance.Messages)
 	if l := account.Instance.Limits; l != nil {
-		if _, err := a.supervisor.SetLimits(context.WithoutCancel(ctx), in.Record.ID, *l); err != nil {
-			a.log.Error("the limits of an imported instance are not in force; it stays disconnected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
+		if _, err := t.supervisor.SetLimits(context.WithoutCancel(ctx), in.Record.ID, *l); err != nil {
+			t.log.Error("the limits of an imported instance are not in force; it stays disconnected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
 			return in, nil
 		}
 	}
-	a.supervisor.Resume(in.Record.ID)
+	t.supervisor.Resume(in.Record.ID)
 	return in, nil
 }

@@ -34,7 +34,7 @@ func (a *App) startTroubles(context.Context) error {
 	}
 	a.openJobs = &s.jobs
 	a.troubles = trouble.New(trouble.Config{
-		Accounts: s.accounts, Receivers: a.wrongReceivers, Jobs: s.jobs.all, Program: s.program,
+		Accounts: s.accounts, Receivers: a.receivers.Wrong, Jobs: s.jobs.all, Program: s.program,
 		Changed: a.console.TroublesChanged, Touched: a.console.InstanceChanged, Now: a.store.Now, PhoneAttention: a.cfg.WhatsApp.PhoneAttention, PhoneBroken: a.cfg.WhatsApp.PhoneBroken, Logger: a.log,
 	})
 	a.troubles.Start()
@@ -111,7 +111,7 @@ func (s *state) program() (all []trouble.Condition) {
 			add(trouble.BackupLate, trouble.Attention, "backups", since)
 		}
 	}
-	if ends := a.certificateEnds(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
+	if ends := a.proof.ends(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
 		severity := trouble.Attention
 		if ends.Sub(now) < certificateLast {
 			severity = trouble.Broken
@@ -143,16 +143,13 @@ func (s *state) askCell(now time.Time) {
 }
 
 // lowOnDisk warns of less than a gigabyte of room for the data file.
-func (a *App) lowOnDisk() string {
-	free, known := files.FreeBytes(a.cfg.Store.Path)
+func lowOnDisk(path string) string {
+	free, known := files.FreeBytes(path)
 	if !known || free >= lowDisk {
 		return ""
 	}
 	return "less than 1 GB is free on the disk of the data file: make room before it is full"
 }
-
-// certificateEnds returns when the certificate of the API ends, zero if it serves without one of its own.
-func (a *App) certificateEnds() time.Time { return a.proof.ends() }
 
 // jobs has the open batches in memory. A change of a batch marks it, and the next look reads it.
 type jobs struct {

@@ -5,26 +5,22 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
-
-// InstanceRef is an instance that a batch may send from.
-type InstanceRef struct {
-	ID   int64  `json:"id"`
-	Name string `json:"name"`
-}
 
 // CreateRequest describes a new batch. Instances are already resolved; one
 // that is named twice counts once.
 type CreateRequest struct {
 	Name               string
-	Instances          []InstanceRef
-	Recipients         []string    // numbers as the caller wrote them
-	List               *Recipients // the same instead of Recipients, with what belongs to each
+	Instances          []record.InstanceRef
+	Recipients         []string            // numbers as the caller wrote them
+	List               *mailing.Recipients // the same instead of Recipients, with what belongs to each
 	Message            event.BatchMessage
 	Original           *event.Original // what Message forwards
-	More               []Part          // after Message, up to MaxParts in all
+	More               []record.Part   // after Message, up to MaxParts in all
 	Options            event.BatchOptions
 	Quoted             *event.Original // what each message answers; nil: nothing
 	AutoStart          *bool           // nil means true; false makes a DRAFT
@@ -46,33 +42,6 @@ type CreateRequest struct {
 // MaxParts is how many messages a batch sends to one recipient at most.
 const MaxParts = 5
 
-// Part is one of the messages that each recipient gets.
-type Part struct {
-	event.BatchMessage
-
-	Original *event.Original `json:"original,omitempty"` // what is forwarded
-}
-
-// Messages are the parts of a batch as the API shows them: one is an object, several are an array.
-type Messages []event.BatchMessage
-
-// MarshalJSON implements json.Marshaler.
-func (m Messages) MarshalJSON() ([]byte, error) {
-	if len(m) == 1 {
-		return event.Marshal(m[0])
-	}
-	return event.Marshal([]event.BatchMessage(m))
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Messages) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '[' {
-		return json.Unmarshal(raw, (*[]event.BatchMessage)(m))
-	}
-	*m = make(Messages, 1)
-	return json.Unmarshal(raw, &(*m)[0])
-}
-
 // View is a batch as the API shows it. Times of phases not reached are omitted.
 type View struct {
 	ID                 uuid.UUID             `json:"id" doc:"The batch's id." example:"$uuid"`
@@ -91,7 +60,7 @@ type View struct {
 	Schedule           json.RawMessage       `json:"schedule"`
 	AutoResume         bool                  `json:"autoResume" doc:"Whether it resumes by itself after a restart of the program." example:"true"`
 	Options            event.BatchOptions    `json:"options" doc:"The send options."`
-	Message            Messages              `json:"message" doc:"The message to send, or several in their order."`
+	Message            record.Messages       `json:"message" doc:"The message to send, or several in their order."`
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
 	RetryOf            *uuid.UUID            `json:"retryOf,omitempty" doc:"The batch whose items it retries." example:"$uuid"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
@@ -100,31 +69,6 @@ type View struct {
 	LastRecoveredAt    *event.Time           `json:"lastRecoveredAt" doc:"When it last resumed after an interruption; null when it never did." example:"$time"`
 	ExternalAttributes event.Attributes      `json:"externalAttributes"`
 }
-
-// ItemStatus is the status of one recipient of a batch.
-type ItemStatus string
-
-// The statuses of an item.
-const (
-	ItemPending ItemStatus = "PENDING"
-	ItemSending ItemStatus = "SENDING"
-	ItemSuccess ItemStatus = "SUCCESS"
-	ItemFailed  ItemStatus = "FAILED"
-	ItemSkipped ItemStatus = "SKIPPED"
-	ItemUnknown ItemStatus = "UNKNOWN"
-)
-
-// AttemptStatus is the status of one attempt at an item.
-type AttemptStatus string
-
-// The statuses of an attempt.
-const (
-	AttemptSending     AttemptStatus = "SENDING"
-	AttemptSuccess     AttemptStatus = "SUCCESS"
-	AttemptFailed      AttemptStatus = "FAILED"
-	AttemptUnavailable AttemptStatus = "INSTANCE_UNAVAILABLE"
-	AttemptUnknown     AttemptStatus = "UNKNOWN"
-)
 
 // Item is one recipient of a batch as the API shows it. A delay and errors are left
 // out when there are none.
@@ -135,7 +79,7 @@ type Item struct {
 	RecipientInput       string            `json:"recipientInput" doc:"The recipient as given." example:"+49 151 1234-5678"`
 	NormalizedRecipient  string            `json:"normalizedRecipient" doc:"The recipient, normalized." example:"$phone"`
 	RecipientJID         *string           `json:"recipientJid" doc:"The recipient's JID; null until it is known." example:"$jid"`
-	Status               ItemStatus        `json:"status" doc:"The status of the item." example:"SUCCESS"`
+	Status               record.ItemStatus `json:"status" doc:"The status of the item." example:"SUCCESS"`
 	SelectedInstanceID   *int64            `json:"selectedInstanceId" doc:"The instance that it was assigned to; null until then." example:"1"`
 	SelectedInstanceName *string           `json:"selectedInstanceName" doc:"Its name; null until then." example:"$name"`
 	ClientMessageID      *string           `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for the message; null until then." example:"$keyid"`
@@ -162,9 +106,9 @@ type Row struct {
 
 // Sent is what WhatsApp acknowledged of an item: no message, one, or several of its parts.
 type Sent struct {
-	Instance InstanceRef // that sent the first message
-	JID      string      // of the recipient
-	At       event.Time  // when the item ended; of one that was not sent as a whole, when it was first tried
+	Instance record.InstanceRef // that sent the first message
+	JID      string             // of the recipient
+	At       event.Time         // when the item ended; of one that was not sent as a whole, when it was first tried
 	Messages []SentMessage
 }
 
@@ -183,25 +127,25 @@ type ItemWithAttempts struct {
 
 // Attempt is one try to send an item. Errors are left out when there are none.
 type Attempt struct {
-	ID              uuid.UUID     `json:"id" doc:"The attempt's id." example:"$uuid"`
-	BatchID         uuid.UUID     `json:"batchId"`
-	BatchItemID     uuid.UUID     `json:"batchItemId" doc:"The item." example:"$uuid"`
-	AttemptNumber   int           `json:"attemptNumber" doc:"Its number within the item, from 1." example:"1" rules:"minimum=1"`
-	InstanceID      int64         `json:"instanceId"`
-	InstanceName    string        `json:"instanceName"`
-	ClientMessageID string        `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for it." example:"$keyid"`
-	Status          AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
-	ErrorCode       *string       `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
-	ErrorMessage    *string       `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
-	Parts           []AttemptPart `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
-	CreatedAt       event.Time    `json:"createdAt"` // the same as StartedAt
-	StartedAt       event.Time    `json:"startedAt"`
-	FinishedAt      *event.Time   `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
+	ID              uuid.UUID            `json:"id" doc:"The attempt's id." example:"$uuid"`
+	BatchID         uuid.UUID            `json:"batchId"`
+	BatchItemID     uuid.UUID            `json:"batchItemId" doc:"The item." example:"$uuid"`
+	AttemptNumber   int                  `json:"attemptNumber" doc:"Its number within the item, from 1." example:"1" rules:"minimum=1"`
+	InstanceID      int64                `json:"instanceId"`
+	InstanceName    string               `json:"instanceName"`
+	ClientMessageID string               `json:"clientMessageId" doc:"The id at WhatsApp that was chosen for it." example:"$keyid"`
+	Status          record.AttemptStatus `json:"status" doc:"The status of the attempt." example:"SUCCESS"`
+	ErrorCode       *string              `json:"errorCode,omitempty" doc:"Why it failed, as a code." example:"SEND_MESSAGE_FAILED"`
+	ErrorMessage    *string              `json:"errorMessage,omitempty" doc:"The same for people." example:"recipient is not on WhatsApp"`
+	Parts           []AttemptPart        `json:"parts,omitempty" doc:"The messages that were sent or tried, in a batch with several; those of earlier attempts among them."`
+	CreatedAt       event.Time           `json:"createdAt"` // the same as StartedAt
+	StartedAt       event.Time           `json:"startedAt"`
+	FinishedAt      *event.Time          `json:"finishedAt" doc:"When it ended; null until then." example:"$time"`
 }
 
 // AttemptPart is one message of an attempt.
 type AttemptPart struct {
-	Status            AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
-	WhatsAppMessageID *string       `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
-	ErrorCode         *string       `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
+	Status            record.AttemptStatus `json:"status" doc:"Its status." example:"SUCCESS"`
+	WhatsAppMessageID *string              `json:"whatsappMessageId" doc:"The id at WhatsApp that was acknowledged; null until then." example:"$keyid"`
+	ErrorCode         *string              `json:"errorCode" doc:"Why it failed, as a code; null when it did not." example:"SEND_MESSAGE_FAILED"`
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/plural"
@@ -17,7 +18,7 @@ import (
 
 // AppendRequest has recipients for a draft.
 type AppendRequest struct {
-	List *Recipients
+	List *mailing.Recipients
 
 	// InCommit is called with the batch in the commit that appends, see CreateRequest.
 	InCommit func(tx *store.Tx, appended View) error
@@ -37,7 +38,7 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 	}
 	defer release()
 	if r.List.Len() > chunk {
-		leave, err := e.creations.enter(ctx, owner, r.List.size())
+		leave, err := e.creations.enter(ctx, owner, r.List.Size())
 		if err != nil {
 			return View{}, err
 		}
@@ -50,7 +51,7 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 	if err != nil {
 		return View{}, err
 	}
-	staged := to.len() > chunk
+	staged := to.Len() > chunk
 	if staged {
 		err = e.stage(ctx, id, to)
 	}
@@ -62,15 +63,15 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 			now.spec, now.message = &s, b.message
 			now.Edition++
 			if !staged {
-				if err := putItems(tx, id, to, 0, to.len()); err != nil {
+				if err := putItems(tx, id, to, 0, to.Len()); err != nil {
 					return err
 				}
 			}
 			return errors.Join(
-				e.step(tx, now, table.Input{On: table.OnAppend, More: to.len()}, states, nil),
-				store.PutJSON(tx, bucketSpec, id[:], s),
-				store.PutJSON(tx, bucketMessage, id[:], b.message),
-				tx.Delete(bucketCreating, id[:]),
+				e.step(tx, now, table.Input{On: table.OnAppend, More: to.Len()}, states, nil),
+				store.PutJSON(tx, record.BucketSpec, id[:], s),
+				store.PutJSON(tx, record.BucketMessage, id[:], b.message),
+				tx.Delete(record.BucketCreating, id[:]),
 				inCommit(tx, r.InCommit, now, states),
 			)
 		})
@@ -83,16 +84,16 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 
 // prepareAppend checks the recipients, and returns the batch with the message record that
 // it has with them. What an earlier append left behind is removed.
-func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *Recipients) (b *full, to recipients, duplicates int, err error) {
+func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *mailing.Recipients) (b *full, to mailing.Chosen, duplicates int, err error) {
 	seen, left := map[uint64]struct{}{}, false
 	err = e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
 			return err
 		}
-		left = tx.Has(bucketCreating, id[:])
-		return tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+		left = tx.Has(record.BucketCreating, id[:])
+		return tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 			if _, r, err := b.readItem(key, raw); err == nil {
-				seen[e.account(r.recipient())] = struct{}{}
+				seen[e.account(r.Recipient())] = struct{}{}
 			}
 			return true, nil
 		})
@@ -109,14 +110,14 @@ func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *
 	if to, duplicates, err = e.distinct(given, seen, nil); err != nil {
 		return nil, to, 0, err
 	}
-	if most := e.cfg.MaxRecipients; b.Counts.Total+to.len() > most {
-		return nil, to, 0, invalid(TooManyRecipients, fmt.Sprintf("the batch would have %s, at most %d are allowed", plural.Of(b.Counts.Total+to.len(), "recipient"), most))
+	if most := e.cfg.MaxRecipients; b.Counts.Total+to.Len() > most {
+		return nil, to, 0, invalid(TooManyRecipients, fmt.Sprintf("the batch would have %s, at most %d are allowed", plural.Of(b.Counts.Total+to.Len(), "recipient"), most))
 	}
-	to.base = b.Counts.Total
+	to.Base = b.Counts.Total
 	plain := !b.message.Templated
 	m := *b.message
-	m.Templated = m.Templated || given.objects
-	if m.Variables, err = given.rename(m.Variables); err != nil {
+	m.Templated = m.Templated || given.Objects
+	if m.Variables, err = given.Rename(m.Variables); err != nil {
 		return nil, to, 0, invalid(InvalidRecipient, err.Error())
 	}
 	b.message = &m
@@ -131,60 +132,24 @@ func (e *Engine) prepareAppend(ctx context.Context, owner, id uuid.UUID, given *
 // checkPlain refuses recipients with variables for a batch whose earlier ones have none, but
 // need some.
 func (b *full) checkPlain() error {
-	c, err := parseContent(b.message, b.spec.Options.Spin)
+	c, err := mailing.ParseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
 		return invalid(InvalidMessage, err.Error())
 	}
-	if name := c.missing(c.required(), details{}); name != "" {
+	if name := c.Missing(c.Required(), record.Details{}); name != "" {
 		return invalid(MissingVariable, fmt.Sprintf("the recipients that the batch has already have no variable %q; give the text a fallback: {{%s|…}}", name, name))
 	}
-	for part := range c.parts {
-		if _, err := c.render(part, b.id, details{}); err != nil {
-			return invalid(InvalidMessage, partName(part, len(c.parts) > 1)+", for the recipients that the batch has already: "+err.Error())
+	for part := range c.Parts {
+		if _, err := c.Render(part, b.id, record.Details{}); err != nil {
+			return invalid(InvalidMessage, mailing.PartName(part, len(c.Parts) > 1)+", for the recipients that the batch has already: "+err.Error())
 		}
 	}
 	return nil
 }
 
-// rename makes the details refer to the variables of a batch that has others already, and
-// returns the names of all.
-func (r *Recipients) rename(known []string) (all []string, err error) {
-	all = slices.Clip(known)
-	to := make([]int, len(r.names))
-	for i, name := range r.names {
-		if to[i] = slices.Index(all, name); to[i] < 0 {
-			to[i] = len(all)
-			all = append(all, name)
-		}
-	}
-	if len(all) > maxVariableNames {
-		return nil, fmt.Errorf("recipients: the batch would have %d different variables, at most %d are allowed", len(all), maxVariableNames)
-	}
-	if len(known) == 0 {
-		return all, nil
-	}
-	var renamed packed
-	for i := range r.details.len() {
-		raw := r.details.at(i)
-		if len(raw) > 0 {
-			d, err := decodeDetails(raw)
-			if err != nil {
-				return nil, err
-			}
-			for n := range d.Values {
-				d.Values[n].name = to[d.Values[n].name]
-			}
-			raw = d.encode(nil)
-		}
-		renamed.add(raw)
-	}
-	r.details, r.names = renamed, all
-	return all, nil
-}
-
 // itemRange selects the items of a batch, without those that an append has not finished.
 func (b *full) itemRange() store.Range {
-	return store.Range{Prefix: b.id[:], Before: itemKey(b.id, b.Counts.Total)}
+	return store.Range{Prefix: b.id[:], Before: record.ItemKey(b.id, b.Counts.Total)}
 }
 
 // appends lets one append at a time, or the removal of what one left behind, write behind the

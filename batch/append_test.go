@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -22,7 +24,7 @@ func (r *rig) aDraft(req CreateRequest) View {
 	return r.create(req)
 }
 
-func (r *rig) append(ctx context.Context, list *Recipients) (View, error) {
+func (r *rig) append(ctx context.Context, list *mailing.Recipients) (View, error) {
 	return r.e.Append(ctx, owner, r.batch, AppendRequest{List: list})
 }
 
@@ -32,12 +34,12 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 		defer r.stop()
 		r.aDraft(personal("Hi {{name}} {{due|soon}}", "name=Ana", "name=Bo"))
 		for name, c := range map[string]struct {
-			list *Recipients
+			list *mailing.Recipients
 			code string
 		}{
-			"none":         {&Recipients{}, InvalidRecipient},
-			"malformed":    {Numbers("12"), InvalidRecipient},
-			"no variable":  {Numbers("4915170000000"), MissingVariable},
+			"none":         {&mailing.Recipients{}, InvalidRecipient},
+			"malformed":    {mailing.Numbers("12"), InvalidRecipient},
+			"no variable":  {mailing.Numbers("4915170000000"), MissingVariable},
 			"too many":     {personal("", "name=a", "name=b", "name=c", "name=d", "name=e", "name=f").List, TooManyRecipients},
 			"more than is": {elsewhere("name=a", "name=b", "name=c", "name=d"), TooManyRecipients},
 		} {
@@ -47,7 +49,7 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 			}
 		}
 		list := elsewhere("due=3 May,name=Cy", "name=Di") // another order of the names
-		list.Add(Recipient{Number: "+49 151 00000001"})
+		list.Add(mailing.Recipient{Number: "+49 151 00000001"})
 		v, err := r.append(t.Context(), list)
 		if err != nil || v.Counts.Total != 4 || *v.Counts.Received != 5 || *v.Counts.DuplicatesIgnored != 1 {
 			t.Fatalf("%+v, %v", v.Counts, err)
@@ -61,17 +63,17 @@ func TestAppendedRecipientsFollowTheRulesOfCreation(t *testing.T) {
 		if want := []string{"Hi Ana soon", "Hi Bo soon", "Hi Cy 3 May", "Hi Di soon"}; !slices.Equal(got, want) {
 			t.Errorf("%q", got)
 		}
-		if _, err := r.append(t.Context(), Numbers("4915170000009")); !errors.Is(err, ErrInvalidTransition) {
+		if _, err := r.append(t.Context(), mailing.Numbers("4915170000009")); !errors.Is(err, ErrInvalidTransition) {
 			t.Errorf("to a batch that has ended: %v", err)
 		}
 	})
 }
 
 // elsewhere is personal with other numbers.
-func elsewhere(recipients ...string) *Recipients {
-	list := &Recipients{}
+func elsewhere(recipients ...string) *mailing.Recipients {
+	list := &mailing.Recipients{}
 	for i, pairs := range recipients {
-		to := Recipient{Number: fmt.Sprintf("49160%08d", i), Variables: map[string]*string{}}
+		to := mailing.Recipient{Number: fmt.Sprintf("49160%08d", i), Variables: map[string]*string{}}
 		for pair := range strings.SplitSeq(pairs, ",") {
 			name, value, _ := strings.Cut(pair, "=")
 			to.Variables[name] = &value
@@ -111,8 +113,8 @@ func TestALargeAppendIsWhollyThereOrNotAtAll(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer func() { r.stop() }()
 		v := r.aDraft(request(2))
-		list := func() *Recipients {
-			list := &Recipients{}
+		list := func() *mailing.Recipients {
+			list := &mailing.Recipients{}
 			for i := range 3*chunk + 1 {
 				list.AddText(fmt.Appendf(nil, "49160%08d", i))
 			}
@@ -134,17 +136,17 @@ func TestALargeAppendIsWhollyThereOrNotAtAll(t *testing.T) {
 		if got := r.items(); len(got) != 2 {
 			t.Errorf("%d items are visible", len(got))
 		}
-		if _, err := r.e.Item(owner, v.ID, itemID(v.ID, 2)); !errors.Is(err, ErrNotFound) {
+		if _, err := r.e.Item(owner, v.ID, record.ItemID(v.ID, 2)); !errors.Is(err, ErrNotFound) {
 			t.Errorf("an item behind the last: %v", err)
 		}
 		synctest.Wait()
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketCreating); n != 2 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketCreating); n != 2 {
 			t.Errorf("%d records", n)
 		}
 		if v, err = r.append(t.Context(), list()); err != nil || v.Counts.Total != 3*chunk+3 {
 			t.Errorf("%+v, %v", v.Counts, err)
 		}
-		if n := records(t, r.s, bucketItem); n != 3*chunk+3 {
+		if n := records(t, r.s, record.BucketItem); n != 3*chunk+3 {
 			t.Errorf("%d records", n)
 		}
 		report, err := store.Check(t.Context(), r.path, withOutbox())

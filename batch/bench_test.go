@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -65,7 +66,7 @@ func bareRate(b *testing.B, s *store.Store) float64 {
 	begin := time.Now()
 	for i := range n {
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
-			return tx.Put(bucketOwner, store.Key("bench", i), value)
+			return tx.Put(record.BucketOwner, store.Key("bench", i), value)
 		})
 		if err != nil {
 			b.Fatal(err)

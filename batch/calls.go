@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -48,9 +49,9 @@ func (e *Engine) StopAny(ctx context.Context, id uuid.UUID) (View, error) {
 }
 
 func (e *Engine) callAny(ctx context.Context, id uuid.UUID, on table.Trigger) (View, error) {
-	var s *spec
+	var s *record.Spec
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		s, err = loadSpec(tx, id)
+		s, err = record.LoadSpec(tx, id)
 		return err
 	})
 	if err != nil {
@@ -75,7 +76,7 @@ func (e *Engine) call(ctx context.Context, owner, id uuid.UUID, on table.Trigger
 
 // act commits what fn makes of a batch for an API call, and wakes the worker. The states
 // are those of the instances, of the batch's own if that is nil.
-func (e *Engine) act(ctx context.Context, owner, id uuid.UUID, on table.Trigger, instances []InstanceRef, fn func(*store.Tx, *full, []event.State) error) (View, error) {
+func (e *Engine) act(ctx context.Context, owner, id uuid.UUID, on table.Trigger, instances []record.InstanceRef, fn func(*store.Tx, *full, []event.State) error) (View, error) {
 	var done full
 	var states []event.State
 	err := errEdited
@@ -85,7 +86,7 @@ func (e *Engine) act(ctx context.Context, owner, id uuid.UUID, on table.Trigger,
 			return View{}, readErr
 		}
 		if states = e.states(b.spec); instances != nil {
-			states = e.states(&spec{Instances: instances})
+			states = e.states(&record.Spec{Instances: instances})
 		}
 		err = e.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 			if done, err = b.again(tx); err != nil {
@@ -113,9 +114,9 @@ var errEdited = errors.New("batch: it was changed")
 
 // again returns the batch with its header as it is now.
 func (b *full) again(tx *store.Tx) (now full, err error) {
-	h, err := loadHeader(tx, b.id)
+	h, err := record.LoadHeader(tx, b.id)
 	if err == nil && h.Edition != b.Edition {
 		err = errEdited
 	}
-	return full{id: b.id, header: h, spec: b.spec, message: b.message}, err
+	return full{id: b.id, Header: h, spec: b.spec, message: b.message}, err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -21,8 +22,8 @@ import (
 type Changes struct {
 	Name      *string
 	Delay     *event.BatchDelay
-	Schedule  json.RawMessage // null: none any more
-	Instances []InstanceRef   // resolved; instead of those that it has
+	Schedule  json.RawMessage      // null: none any more
+	Instances []record.InstanceRef // resolved; instead of those that it has
 }
 
 // Change changes a batch that is a draft, scheduled or paused. The changes are made all or
@@ -40,8 +41,8 @@ func (e *Engine) Change(ctx context.Context, owner, id uuid.UUID, c Changes) (Vi
 		}
 		return errors.Join(
 			e.step(tx, b, in, states, nil),
-			store.PutJSON(tx, bucketSpec, id[:], b.spec),
-			tx.Put(bucketOwner, store.Key(owner, id), encodeListed(b.spec)),
+			store.PutJSON(tx, record.BucketSpec, id[:], b.spec),
+			tx.Put(record.BucketOwner, store.Key(owner, id), record.EncodeRow(b.spec)),
 			e.putWords(tx, id, b.spec),
 		)
 	})
@@ -82,16 +83,16 @@ func (b *full) edit(c Changes) {
 
 // use replaces the instances. Those that go keep their share and their name, which items may
 // show, unless nothing was tried yet.
-func (b *full) use(refs []InstanceRef) {
+func (b *full) use(refs []record.InstanceRef) {
 	s := b.spec
-	shares := make([]share, len(refs))
+	shares := make([]record.Share, len(refs))
 	for i, ref := range refs {
 		shares[i] = *b.share(ref.ID)
 	}
-	var former []InstanceRef
+	var former []record.InstanceRef
 	if b.Started {
-		for _, ref := range s.all() {
-			if !slices.ContainsFunc(refs, func(r InstanceRef) bool { return r.ID == ref.ID }) {
+		for _, ref := range s.All() {
+			if !slices.ContainsFunc(refs, func(r record.InstanceRef) bool { return r.ID == ref.ID }) {
 				former, shares = append(former, ref), append(shares, *b.share(ref.ID))
 			}
 		}
@@ -106,7 +107,7 @@ func (b *full) move(raw json.RawMessage, window *schedule.Schedule, zone string)
 		raw, zone = nil, ""
 	}
 	moved = zone != s.Zone || !bytes.Equal(compact(raw), compact(s.Schedule))
-	s.Schedule, s.Zone, s.window = raw, zone, window
+	s.Schedule, s.Zone, s.Window = raw, zone, window
 	b.WindowOff = b.WindowOff && !moved
 	return moved
 }
@@ -120,7 +121,7 @@ func CheckName(name string) error {
 }
 
 // checkInstances returns the instances without duplicates.
-func checkInstances(refs []InstanceRef) ([]InstanceRef, error) {
+func checkInstances(refs []record.InstanceRef) ([]record.InstanceRef, error) {
 	if refs = unique(refs); len(refs) == 0 {
 		return nil, invalid(InvalidInstances, "instances must name at least one instance")
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -53,7 +55,7 @@ func (j *journal) change(c Changes) {
 func (j *journal) append(recipients ...string) {
 	j.Helper()
 	j.do(func(ctx context.Context, owner, id uuid.UUID) (View, error) {
-		return j.e.Append(ctx, owner, id, AppendRequest{List: Numbers(recipients...)})
+		return j.e.Append(ctx, owner, id, AppendRequest{List: mailing.Numbers(recipients...)})
 	})
 }
 
@@ -66,7 +68,7 @@ func TestChangesAreMadeAllOrNone(t *testing.T) {
 		was := r.create(req)
 		all := Changes{
 			Name: new("autumn"), Delay: &event.BatchDelay{MinMs: 1, MaxMs: 2},
-			Instances: []InstanceRef{{2, "i2"}, {2, "i2"}}, Schedule: window(3*time.Hour, 4*time.Hour, "DAILY"),
+			Instances: []record.InstanceRef{{ID: 2, Name: "i2"}, {ID: 2, Name: "i2"}}, Schedule: window(3*time.Hour, 4*time.Hour, "DAILY"),
 		}
 		for name, c := range map[string]struct {
 			code string
@@ -74,7 +76,7 @@ func TestChangesAreMadeAllOrNone(t *testing.T) {
 		}{
 			"name":      {InvalidName, func(c *Changes) { c.Name = new("") }},
 			"delay":     {InvalidOptions, func(c *Changes) { c.Delay = &event.BatchDelay{MinMs: 2, MaxMs: 1} }},
-			"instances": {InvalidInstances, func(c *Changes) { c.Instances = []InstanceRef{} }},
+			"instances": {InvalidInstances, func(c *Changes) { c.Instances = []record.InstanceRef{} }},
 			"schedule":  {InvalidSchedule, func(c *Changes) { c.Schedule = window(-2*time.Hour, -time.Hour, "NONE") }},
 		} {
 			bad := all
@@ -129,12 +131,12 @@ func TestOnlyBatchesThatWaitTakeChanges(t *testing.T) {
 func TestRemovedInstancesKeepNameAndShare(t *testing.T) {
 	journalled(t, newFleet(1, 2, 3), nil, func(j *journal) {
 		req := request(3)
-		req.Instances = []InstanceRef{{1, "i1"}}
+		req.Instances = []record.InstanceRef{{ID: 1, Name: "i1"}}
 		j.create(req)
 		j.read()
 		j.pause()
 		j.answer(nil)
-		j.change(Changes{Instances: []InstanceRef{{3, "i3"}, {2, "i2"}}})
+		j.change(Changes{Instances: []record.InstanceRef{{ID: 3, Name: "i3"}, {ID: 2, Name: "i2"}}})
 		j.start()
 		j.answer(nil)
 		j.read()
@@ -154,7 +156,7 @@ func TestRemovedInstancesKeepNameAndShare(t *testing.T) {
 		if _, err := j.e.Shown(owner, func(id int64) bool { return id == 1 }).Batch(j.batch); !errors.Is(err, ErrNotFound) {
 			t.Errorf("the batch by a removed instance: %v", err)
 		}
-		j.change(Changes{Instances: []InstanceRef{{1, "i1"}}})
+		j.change(Changes{Instances: []record.InstanceRef{{ID: 1, Name: "i1"}}})
 		if v := j.view(); v.Instances[0].SuccessCount != 1 || v.Instances[0].SelectedCount != 1 {
 			t.Errorf("an instance that comes back: %+v", v.Instances)
 		}

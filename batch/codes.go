@@ -1,6 +1,9 @@
 package batch
 
-import "postern/event"
+import (
+	"postern/batch/record"
+	"postern/event"
+)
 
 // ItemCode describes one value of an item's lastErrorCode. A new one is a row of
 // [ItemCodes]; docs/errors.md is generated from them.
@@ -14,7 +17,6 @@ type ItemCode struct {
 // The codes that only items have.
 const (
 	codeNotOnWhatsApp = "RECIPIENT_NOT_ON_WHATSAPP"
-	codeDamaged       = "RECORD_DAMAGED"
 	codeOptedOut      = "OPTED_OUT"
 	codeDuplicate     = "DUPLICATE_RECIPIENT"
 )
@@ -28,6 +30,6 @@ func ItemCodes() []ItemCode {
 		{codeNotOnWhatsApp, "", "The number has no WhatsApp account; with `skipUnregistered` the item is `SKIPPED`.", "Do not try this number again."},
 		{codeOptedOut, "", "The recipient opted out; the item is `SKIPPED`, and nothing was sent from then on.", "Send no batches to this number. See `GET /optouts`."},
 		{codeDuplicate, "", "WhatsApp answers for the number with the account of another recipient of the batch, who has the message or may have it; the item is `SKIPPED`.", "Nothing: the person is written to once."},
-		{codeDamaged, event.SendMessageFailed, "The item's record is damaged in the data file. Nothing was sent if the item is `FAILED`; an item that is `UNKNOWN` may have been sent.", "Report it to the operator. Put the recipient into another batch."},
+		{record.CodeDamaged, event.SendMessageFailed, "The item's record is damaged in the data file. Nothing was sent if the item is `FAILED`; an item that is `UNKNOWN` may have been sent.", "Report it to the operator. Put the recipient into another batch."},
 	}
 }

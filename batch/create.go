@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/plural"
@@ -22,7 +24,6 @@ const MaxName = 255
 const (
 	maxPayload    = 1 << 20
 	maxAttributes = 64 << 10
-	maxReported   = 100
 	// chunk is the number of items in one commit of a creation, so that other
 	// writers are not delayed for long.
 	chunk = 250
@@ -35,7 +36,7 @@ const (
 // store.
 func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (View, error) {
 	if r.given().Len() > chunk {
-		leave, err := e.creations.enter(ctx, owner, r.given().size())
+		leave, err := e.creations.enter(ctx, owner, r.given().Size())
 		if err != nil {
 			return View{}, err
 		}
@@ -55,10 +56,10 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 	if r.AutoStart != nil && !*r.AutoStart {
 		on = table.OnDraft
 	}
-	staged := to.len() > chunk
+	staged := to.Len() > chunk
 	if staged {
 		err = e.stage(ctx, b.id, to)
-		to = recipients{}
+		to = mailing.Chosen{}
 	}
 	states := e.states(b.spec)
 	if err == nil {
@@ -79,10 +80,10 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 // stage writes the items of a batch that is not visible yet, in commits of one
 // chunk, under a mark by which they are swept if the creation does not reach
 // its end.
-func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error {
-	for from := 0; from < all.len(); from += chunk {
+func (e *Engine) stage(ctx context.Context, id uuid.UUID, all mailing.Chosen) error {
+	for from := 0; from < all.Len(); from += chunk {
 		err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.Put(bucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.len())))
+			return errors.Join(tx.Put(record.BucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.Len())))
 		})
 		if err != nil {
 			return err
@@ -94,7 +95,7 @@ func (e *Engine) stage(ctx context.Context, id uuid.UUID, all recipients) error 
 // appear commits the batch itself, with its items unless they are staged and
 // whatever else the request wants in that commit, and leaves in b what was
 // committed.
-func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.Input, states []event.State, r *CreateRequest) error {
+func (e *Engine) appear(ctx context.Context, b *full, to mailing.Chosen, in table.Input, states []event.State, r *CreateRequest) error {
 	message, err := store.EncodeJSON(b.message)
 	if err != nil {
 		return fmt.Errorf("encode the message: %w", err)
@@ -103,14 +104,14 @@ func (e *Engine) appear(ctx context.Context, b *full, to recipients, in table.In
 	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		s := *b.spec
 		s.CreatedAt = tx.Now().UnixMilli()
-		made = full{id: b.id, header: b.header, spec: &s, message: b.message}
+		made = full{id: b.id, Header: b.Header, spec: &s, message: b.message}
 		return errors.Join(
-			putItems(tx, b.id, to, 0, to.len()),
-			store.PutJSON(tx, bucketSpec, b.id[:], s),
-			tx.Put(bucketMessage, b.id[:], message),
-			tx.Put(bucketOwner, store.Key(s.Owner, b.id), encodeListed(&s)),
-			tx.Put(bucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
-			tx.Delete(bucketCreating, b.id[:]),
+			putItems(tx, b.id, to, 0, to.Len()),
+			store.PutJSON(tx, record.BucketSpec, b.id[:], s),
+			tx.Put(record.BucketMessage, b.id[:], message),
+			tx.Put(record.BucketOwner, store.Key(s.Owner, b.id), record.EncodeRow(&s)),
+			tx.Put(record.BucketOpen, b.id[:], runsFor{created: r.Key}.encode()),
+			tx.Delete(record.BucketCreating, b.id[:]),
 			e.putWords(tx, b.id, &s),
 			e.step(tx, &made, in, states, nil),
 			inCommit(tx, r.InCommit, &made, states),
@@ -140,31 +141,31 @@ func (e *Engine) sweepLater(id uuid.UUID) {
 }
 
 // putItems puts the items of the recipients from one to before another.
-func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) error {
+func putItems(tx *store.Tx, id uuid.UUID, all mailing.Chosen, from, before int) error {
 	var raw []byte
 	for i := from; i < before; i++ {
-		input := all.given.At(all.index(i))
-		to, err := phone(input)
+		input := all.Given.At(all.Index(i))
+		to, err := mailing.Phone(input)
 		if err != nil {
 			return err
 		}
 		if to == input {
 			to = ""
 		}
-		details := all.given.detailsAt(all.index(i))
-		key := itemKey(id, all.base+i)
-		raw = appendWaiting(raw[:0], len(details) > 0, false, input, to)
-		if parts := all.given.sent[all.index(i)]; parts != nil {
-			r := itemRecord{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
-			raw = r.encode()
+		details := all.Given.DetailsAt(all.Index(i))
+		key := record.ItemKey(id, all.Base+i)
+		raw = record.AppendWaiting(raw[:0], len(details) > 0, false, input, to)
+		if parts := all.Given.Sent[all.Index(i)]; parts != nil {
+			r := record.Item{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
+			raw = r.Encode()
 		}
-		if err := tx.Put(bucketItem, key, raw); err != nil {
+		if err := tx.Put(record.BucketItem, key, raw); err != nil {
 			return err
 		}
 		if len(details) == 0 {
 			continue
 		}
-		if err := tx.Put(bucketDetails, key, details); err != nil {
+		if err := tx.Put(record.BucketDetails, key, details); err != nil {
 			return err
 		}
 	}
@@ -173,8 +174,8 @@ func putItems(tx *store.Tx, id uuid.UUID, all recipients, from, before int) erro
 
 // prepare checks the request and builds the batch and its recipients. Malformed ones refuse it, or
 // are appended to bad unless that is nil.
-func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, recipients, error) {
-	var none recipients
+func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, bad *[]Malformed) (*full, mailing.Chosen, error) {
+	var none mailing.Chosen
 	if err := e.validate(&r); err != nil {
 		return nil, none, err
 	}
@@ -192,12 +193,12 @@ func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, 
 		return nil, none, fmt.Errorf("batch: new id: %w", err)
 	}
 	core := table.Core{
-		Counts:     table.Counts{Total: to.len(), Pending: to.len()},
+		Counts:     table.Counts{Total: to.Len(), Pending: to.Len()},
 		AutoResume: r.AutoResume == nil || *r.AutoResume,
 	}
-	s := &spec{
+	s := &record.Spec{
 		Owner: owner, Name: r.Name, Instances: r.Instances, Options: r.Options,
-		Received: given.Len(), Duplicates: duplicates, window: window,
+		Received: given.Len(), Duplicates: duplicates, Window: window,
 	}
 	if r.retryOf != uuid.Nil {
 		s.RetryOf = &r.retryOf
@@ -207,11 +208,11 @@ func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, 
 	}
 	b := &full{
 		id: id, spec: s,
-		header: header{Core: core, Shares: make([]share, len(r.Instances))},
-		message: &messageRecord{
+		Header: record.Header{Core: core, Shares: make([]record.Share, len(r.Instances))},
+		message: &record.Message{
 			Message: r.Message, Original: r.Original, More: r.More,
 			Attributes: r.ExternalAttributes, Quoted: r.Quoted,
-			Templated: given.objects || r.Options.Spin, Variables: given.names,
+			Templated: given.Objects || r.Options.Spin, Variables: given.Names,
 		},
 	}
 	return b, to, e.checkContent(ctx, b, to)
@@ -264,7 +265,7 @@ func validateParts(r *CreateRequest) error {
 	size := 0
 	for i, p := range payloads {
 		if size += len(*p); size > maxPayload {
-			return invalid(InvalidMessage, fmt.Sprintf("%s.payload has %d bytes, at most %d are allowed in all", partName(i, len(r.More) > 0), len(*p), maxPayload))
+			return invalid(InvalidMessage, fmt.Sprintf("%s.payload has %d bytes, at most %d are allowed in all", mailing.PartName(i, len(r.More) > 0), len(*p), maxPayload))
 		}
 		*p = compact(*p)
 	}
@@ -285,9 +286,9 @@ func validateAttributes(r *CreateRequest) error {
 }
 
 // unique drops duplicate instances.
-func unique(all []InstanceRef) []InstanceRef {
+func unique(all []record.InstanceRef) []record.InstanceRef {
 	seen := make(map[int64]bool, len(all))
-	var kept []InstanceRef
+	var kept []record.InstanceRef
 	for _, ref := range all {
 		if !seen[ref.ID] {
 			seen[ref.ID] = true

@@ -11,6 +11,8 @@ import (
 	"github.com/google/uuid"
 	bolt "go.etcd.io/bbolt"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -27,10 +29,10 @@ func BenchmarkCreate(b *testing.B) {
 func personalDraft(n int) CreateRequest {
 	req := draftOf(0)
 	req.Message.Payload = []byte(`{"text":"Hello {{name}}, {{amount}} are due on {{due|Friday}}."}`)
-	req.List = &Recipients{}
+	req.List = &mailing.Recipients{}
 	for i := range n {
 		name, amount, due := fmt.Sprint("Ana ", i%977), fmt.Sprint(i%100, ".50"), fmt.Sprint(1+i%28, " May")
-		req.List.Add(Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{"name": &name, "amount": &amount, "due": &due}})
+		req.List.Add(mailing.Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{"name": &name, "amount": &amount, "due": &due}})
 	}
 	return req
 }
@@ -67,7 +69,7 @@ func draftOf(n int) CreateRequest {
 
 // bareInserts returns how long bbolt takes for the records of a batch, with the
 // options of the store.
-func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int) time.Duration {
+func bareInserts(b *testing.B, id uuid.UUID, recipients *mailing.Recipients, commits int) time.Duration {
 	b.Helper()
 	db, err := bolt.Open(filepath.Join(b.TempDir(), "bare.db"), 0o600, &bolt.Options{
 		NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: 1 << 30, NoStatistics: true,
@@ -76,7 +78,7 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int
 		b.Fatal(err)
 	}
 	defer db.Close()
-	names := [][]byte{[]byte(bucketItem), []byte(bucketDetails)}
+	names := [][]byte{[]byte(record.BucketItem), []byte(record.BucketDetails)}
 	for _, name := range names {
 		if err := db.Update(func(tx *bolt.Tx) error { _, err := tx.CreateBucket(name); return err }); err != nil {
 			b.Fatal(err)
@@ -85,18 +87,18 @@ func bareInserts(b *testing.B, id uuid.UUID, recipients *Recipients, commits int
 	sum := make([]byte, 4) // room for a checksum
 	var records, details [][]byte
 	for i := range recipients.Len() {
-		own := recipients.detailsAt(i)
-		r := itemRecord{Input: recipients.At(i), Detailed: len(own) > 0}
-		records, details = append(records, slices.Concat(sum, r.encode())), append(details, slices.Concat(sum, own))
+		own := recipients.DetailsAt(i)
+		r := record.Item{Input: recipients.At(i), Detailed: len(own) > 0}
+		records, details = append(records, slices.Concat(sum, r.Encode())), append(details, slices.Concat(sum, own))
 	}
 	begin := time.Now()
 	for n := range commits {
 		err := db.Update(func(tx *bolt.Tx) error {
 			items, of := tx.Bucket(names[0]), tx.Bucket(names[1])
 			for i := n * len(records) / commits; i < (n+1)*len(records)/commits; i++ {
-				err := items.Put(itemKey(id, i), records[i])
+				err := items.Put(record.ItemKey(id, i), records[i])
 				if len(details[i]) > len(sum) {
-					err = errors.Join(err, of.Put(itemKey(id, i), details[i]))
+					err = errors.Join(err, of.Put(record.ItemKey(id, i), details[i]))
 				}
 				if err != nil {
 					return err
@@ -153,7 +155,7 @@ func commitTimes(b *testing.B, s *store.Store, end <-chan struct{}) (all []time.
 		}
 		begin := time.Now()
 		err := s.Update(b.Context(), func(tx *store.Tx) error {
-			return tx.Put(bucketOwner, store.Key("bench", i), value)
+			return tx.Put(record.BucketOwner, store.Key("bench", i), value)
 		})
 		if err != nil {
 			b.Fatal(err)

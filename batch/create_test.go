@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -35,7 +37,7 @@ func TestALargeCreationAppearsAtOnceAndWhole(t *testing.T) {
 		if !errors.Is(err, ErrNotFound) || !errors.Is(other, ErrNotFound) || len(r.entries()) != 0 {
 			t.Errorf("half a batch is visible: %v, %v, %d events", err, other, len(r.entries()))
 		}
-		if err := r.e.appear(r.Context(), b, recipients{}, table.Input{On: table.OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
+		if err := r.e.appear(r.Context(), b, mailing.Chosen{}, table.Input{On: table.OnCreate}, r.e.states(b.spec), &CreateRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		l, err := r.e.Items(owner, b.id, ItemFilter{Recipient: fmt.Sprint(n - 1)}, Page{})
@@ -80,7 +82,7 @@ func TestACreationThatIsGivenUpLeavesNothing(t *testing.T) {
 				if after != commits-2 && (after == commits-1) != (err == nil) {
 					t.Errorf("got %v", err)
 				}
-				if items, marks := records(t, s, bucketItem), records(t, s, bucketCreating); items != want || marks != 0 {
+				if items, marks := records(t, s, record.BucketItem), records(t, s, record.BucketCreating); items != want || marks != 0 {
 					t.Errorf("%v leaves %d items and %d marks, want %d and none", err, items, marks, want)
 				}
 			})
@@ -101,7 +103,7 @@ func TestStartSweepsAnInterruptedCreation(t *testing.T) {
 		r.crash()
 		r.boot()
 		synctest.Wait()
-		if items, marks := records(t, r.s, bucketItem), records(t, r.s, bucketCreating); items+marks != 0 {
+		if items, marks := records(t, r.s, record.BucketItem), records(t, r.s, record.BucketCreating); items+marks != 0 {
 			t.Errorf("%d items and %d marks are left", items, marks)
 		}
 		r.stop()
@@ -165,7 +167,7 @@ func TestEveryLimitOfACreationIsAllowedItself(t *testing.T) {
 func TestDuplicateRecipientsAndInstancesCountOnce(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		req := request(0)
-		req.Instances = []InstanceRef{{1, "i1"}, {2, "i2"}, {1, "i1"}}
+		req.Instances = []record.InstanceRef{{ID: 1, Name: "i1"}, {ID: 2, Name: "i2"}, {ID: 1, Name: "i1"}}
 		req.Recipients = []string{"4915112345678", "+49 151 12345678", "4915112345679", "4915112345678@c.us"}
 		v := r.create(req)
 		if len(v.Instances) != 2 || v.Counts.Total != 2 || *v.Counts.Received != 4 || *v.Counts.DuplicatesIgnored != 2 {
@@ -194,7 +196,7 @@ func TestUpTo100InvalidRecipientsAreListed(t *testing.T) {
 				t.Errorf("complaint %d is %q", i, m)
 			}
 		}
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketHeader); n != 0 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketHeader); n != 0 {
 			t.Errorf("%d records of a refused batch", n)
 		}
 	})

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -113,7 +115,7 @@ func TestLargeBatchesAtOnceShareNoCommit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if items := records(t, s, bucketItem); most != creators || items != cap(errs)*5*chunk {
+	if items := records(t, s, record.BucketItem); most != creators || items != cap(errs)*5*chunk {
 		t.Errorf("a commit carries %d calls, and there are %d items", most, items)
 	}
 }
@@ -122,7 +124,7 @@ func TestLargeBatchesAtOnceShareNoCommit(t *testing.T) {
 // strings, duplicates and long texts among them.
 func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 	given := []string{"+49 151 00000001", "4915100000001", "004915100000001", "4915100000001@c.us", "04915100000001"}
-	for i := range 3 * packedTexts {
+	for i := range 3 * blockTexts {
 		given = append(given, fmt.Sprintf("+49 (151) %08d", i), fmt.Sprintf("49151%08d@s.whatsapp.net", i/2))
 	}
 	var all [2][]Item
@@ -131,7 +133,7 @@ func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 		e := listEngine(t, s)
 		req := draftOf(0)
 		if req.Recipients = given; i == 1 {
-			req.Recipients, req.List = nil, &Recipients{}
+			req.Recipients, req.List = nil, &mailing.Recipients{}
 			for _, text := range given {
 				req.List.AddText([]byte(text))
 			}
@@ -140,7 +142,7 @@ func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.Counts.Received == nil || *v.Counts.Received != len(given) || v.Counts.Total != 3*packedTexts+2 {
+		if v.Counts.Received == nil || *v.Counts.Received != len(given) || v.Counts.Total != 3*blockTexts+2 {
 			t.Errorf("counts %+v", v.Counts)
 		}
 		p := Page{Limit: 200}
@@ -158,7 +160,7 @@ func TestPackedRecipientsAreThoseGiven(t *testing.T) {
 			p.Next = *l.NextCursor
 		}
 	}
-	if !reflect.DeepEqual(all[0], all[1]) || len(all[0]) != 3*packedTexts+2 {
+	if !reflect.DeepEqual(all[0], all[1]) || len(all[0]) != 3*blockTexts+2 {
 		t.Errorf("%d and %d items, or others", len(all[0]), len(all[1]))
 	}
 }
@@ -193,3 +195,6 @@ func BenchmarkCommitsBesideTwentyCreations(b *testing.B) {
 	}
 	b.ReportMetric(0, "ns/op")
 }
+
+// blockTexts is how many recipients package mailing keeps in one block.
+const blockTexts = 1024

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -18,7 +19,7 @@ func TestDamagedItemFailsAndOthersAreSent(t *testing.T) {
 		req.AutoStart = new(bool)
 		id := r.create(req).ID
 		synctest.Wait()
-		err := r.s.Update(r.Context(), func(tx *store.Tx) error { return tx.Put(bucketItem, itemKey(id, 2), []byte{99}) })
+		err := r.s.Update(r.Context(), func(tx *store.Tx) error { return tx.Put(record.BucketItem, record.ItemKey(id, 2), []byte{99}) })
 		if err != nil {
 			r.Fatal(err)
 		}
@@ -28,7 +29,7 @@ func TestDamagedItemFailsAndOthersAreSent(t *testing.T) {
 			t.Errorf("sent %d, counts %+v", len(r.f.sent), v.Counts)
 		}
 		for _, i := range r.items() {
-			if want := map[bool]ItemStatus{false: ItemSuccess, true: ItemFailed}[i.Position == 2]; i.Status != want {
+			if want := map[bool]record.ItemStatus{false: record.ItemSuccess, true: record.ItemFailed}[i.Position == 2]; i.Status != want {
 				t.Errorf("item %d is %s", i.Position, i.Status)
 			}
 			if i.Position == 2 && *i.LastErrorCode != "RECORD_DAMAGED" {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -70,10 +71,10 @@ func New(cfg Config) (*Engine, error) {
 func (e *Engine) Start(ctx context.Context) error {
 	var openBatches, unfinished []uuid.UUID
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		if openBatches, err = ids(tx, bucketOpen); err != nil {
+		if openBatches, err = record.IDs(tx, record.BucketOpen); err != nil {
 			return err
 		}
-		unfinished, err = ids(tx, bucketCreating)
+		unfinished, err = record.IDs(tx, record.BucketCreating)
 		return err
 	})
 	if err != nil {
@@ -152,7 +153,7 @@ func (e *Engine) found(ctx context.Context, id uuid.UUID) error {
 				return err
 			}
 			o := unknown("the process ended before the result was stored")
-			if r.between() && in.On == table.OnFound {
+			if r.Between() && in.On == table.OnFound {
 				o = calledOff()
 			}
 			in.Item = o.move
@@ -333,7 +334,7 @@ func (e *Engine) newWorker(id uuid.UUID) *worker {
 }
 
 // states returns the connection states of a batch's instances, in order.
-func (e *Engine) states(s *spec) []event.State {
+func (e *Engine) states(s *record.Spec) []event.State {
 	all := make([]event.State, len(s.Instances))
 	for i, ref := range s.Instances {
 		_, state, ok := e.cfg.Fleet.Instance(ref.ID)

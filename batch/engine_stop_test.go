@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -122,7 +123,7 @@ func TestItemInSendingAfterCrashIsUnknown(t *testing.T) {
 		r.boot()
 		v := r.status(witherr)
 		r.reported("created started item.unknown interrupted recovered resumed progress progress completed-with-errors")
-		if i := r.items()[0]; i.Status != ItemUnknown || *i.LastErrorCode != "SEND_RESULT_UNKNOWN" {
+		if i := r.items()[0]; i.Status != record.ItemUnknown || *i.LastErrorCode != "SEND_RESULT_UNKNOWN" {
 			t.Errorf("item %+v", i)
 		}
 		if v.Counts.Unknown != 1 || v.Counts.Success != 2 || len(f.sent) != 3 {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -33,11 +34,11 @@ func TestABatchSendsEveryItemOnceAndCompletes(t *testing.T) {
 			t.Errorf("selected %d of 4", n)
 		}
 		for _, i := range r.items() {
-			if i.Status != ItemSuccess || i.AttemptCount != 1 || *i.WhatsAppMessageID != *i.ClientMessageID || i.FinishedAt == nil {
+			if i.Status != record.ItemSuccess || i.AttemptCount != 1 || *i.WhatsAppMessageID != *i.ClientMessageID || i.FinishedAt == nil {
 				t.Errorf("item %+v", i)
 			}
 			full, err := r.e.Item(owner, r.batch, i.ID)
-			if err != nil || len(full.Attempts) != 1 || full.Attempts[0].Status != AttemptSuccess {
+			if err != nil || len(full.Attempts) != 1 || full.Attempts[0].Status != record.AttemptSuccess {
 				t.Errorf("item with attempts: %+v, %v", full, err)
 			}
 		}
@@ -49,16 +50,16 @@ func TestEverySendOutcomeHasAnItemStatus(t *testing.T) {
 		rule   string
 		err    error
 		skip   bool
-		want   ItemStatus
+		want   record.ItemStatus
 		code   string
 		status event.BatchStatus
 		events string
 	}{
-		{"refused is FAILED", event.ErrSendRefused, false, ItemFailed, "SEND_MESSAGE_FAILED", witherr, "created started item.failed progress completed-with-errors"},
-		{"not on WhatsApp is FAILED", event.ErrNotOnWhatsApp, false, ItemFailed, "SEND_MESSAGE_FAILED", witherr, "created started item.failed progress completed-with-errors"},
-		{"not on WhatsApp is SKIPPED when asked", event.ErrNotOnWhatsApp, true, ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP", complete, "created started progress completed"},
-		{"unknown is UNKNOWN", event.ErrOutcomeUnknown, false, ItemUnknown, "SEND_RESULT_UNKNOWN", witherr, "created started item.unknown progress completed-with-errors"},
-		{"any other error is UNKNOWN", errors.New("odd"), false, ItemUnknown, "SEND_RESULT_UNKNOWN", witherr, "created started item.unknown progress completed-with-errors"},
+		{"refused is FAILED", event.ErrSendRefused, false, record.ItemFailed, "SEND_MESSAGE_FAILED", witherr, "created started item.failed progress completed-with-errors"},
+		{"not on WhatsApp is FAILED", event.ErrNotOnWhatsApp, false, record.ItemFailed, "SEND_MESSAGE_FAILED", witherr, "created started item.failed progress completed-with-errors"},
+		{"not on WhatsApp is SKIPPED when asked", event.ErrNotOnWhatsApp, true, record.ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP", complete, "created started progress completed"},
+		{"unknown is UNKNOWN", event.ErrOutcomeUnknown, false, record.ItemUnknown, "SEND_RESULT_UNKNOWN", witherr, "created started item.unknown progress completed-with-errors"},
+		{"any other error is UNKNOWN", errors.New("odd"), false, record.ItemUnknown, "SEND_RESULT_UNKNOWN", witherr, "created started item.unknown progress completed-with-errors"},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			f := newFleet(1, 2)
@@ -104,7 +105,7 @@ func TestDroppedInstanceCostsAnAttempt(t *testing.T) {
 	bubble(t, f, func(r *rig) {
 		r.create(request(40))
 		v := r.status(complete)
-		unavailable, err := r.e.Attempts(owner, r.batch, ItemFilter{Status: []string{string(AttemptUnavailable)}}, Page{})
+		unavailable, err := r.e.Attempts(owner, r.batch, ItemFilter{Status: []string{string(record.AttemptUnavailable)}}, Page{})
 		if err != nil || unavailable.TotalRecords != 1 {
 			t.Fatalf("%d unavailable attempts, %v", unavailable.TotalRecords, err)
 		}
@@ -129,7 +130,7 @@ func TestLastInstanceDropReturnsTheItem(t *testing.T) {
 	bubble(t, f, func(r *rig) {
 		r.create(request(1))
 		v := r.status(waitInst)
-		if i := r.items()[0]; i.Status != ItemPending || i.AttemptCount != 1 || v.Counts.Pending != 1 {
+		if i := r.items()[0]; i.Status != record.ItemPending || i.AttemptCount != 1 || v.Counts.Pending != 1 {
 			t.Errorf("item %+v counts %+v", i, v.Counts)
 		}
 		f.mu.Lock()

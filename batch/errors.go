@@ -1,16 +1,15 @@
 package batch
 
 import (
-	"errors"
-
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/batch/table"
 )
 
 // Errors of the Engine's methods.
 var (
 	// ErrNotFound: no such batch or item, or it belongs to another user.
-	ErrNotFound = errors.New("batch not found")
+	ErrNotFound = record.ErrNotFound
 	// ErrInvalidTransition is wrapped by every *table.TransitionError.
 	ErrInvalidTransition = table.ErrInvalidTransition
 	// ErrInvalidCursor: a cursor that no list of this kind returned.

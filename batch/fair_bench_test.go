@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -79,7 +80,7 @@ func createMany(b *testing.B, e *Engine) (made []uuid.UUID) {
 		req := draftOf(0)
 		req.Instances = nil
 		for i := range instances {
-			req.Instances = append(req.Instances, InstanceRef{int64(i + 1), fmt.Sprint("i", i+1)})
+			req.Instances = append(req.Instances, record.InstanceRef{ID: int64(i + 1), Name: fmt.Sprint("i", i+1)})
 		}
 		for i := range fewEach {
 			req.Recipients = append(req.Recipients, fmt.Sprintf("%04d%07d", n+1000, i))

@@ -6,7 +6,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"postern/batch/mailing"
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -52,9 +54,9 @@ func (f ItemFilter) totalOf(c table.Counts) int {
 		return paging.UnknownTotal
 	}
 	n := 0
-	for status, count := range map[ItemStatus]int{
-		ItemPending: c.Pending, ItemSending: c.Sending, ItemSuccess: c.Success,
-		ItemFailed: c.Failed, ItemSkipped: c.Skipped, ItemUnknown: c.Unknown,
+	for status, count := range map[record.ItemStatus]int{
+		record.ItemPending: c.Pending, record.ItemSending: c.Sending, record.ItemSuccess: c.Success,
+		record.ItemFailed: c.Failed, record.ItemSkipped: c.Skipped, record.ItemUnknown: c.Unknown,
 	} {
 		if slices.Contains(f.Status, string(status)) {
 			n += count
@@ -63,7 +65,7 @@ func (f ItemFilter) totalOf(c table.Counts) int {
 	return n
 }
 
-func (f ItemFilter) holds(status, instance string, r itemRecord) bool {
+func (f ItemFilter) holds(status, instance string, r record.Item) bool {
 	return (len(f.Status) == 0 || slices.Contains(f.Status, status)) &&
 		(f.InstanceName == "" || f.InstanceName == instance) &&
 		(f.Recipient == "" || f.names(r))
@@ -71,14 +73,14 @@ func (f ItemFilter) holds(status, instance string, r itemRecord) bool {
 
 // names reports whether the recipient of r is, or holds, the one asked for,
 // however either is written.
-func (f ItemFilter) names(r itemRecord) bool {
+func (f ItemFilter) names(r record.Item) bool {
 	return strings.Contains(r.Input, f.Recipient) || strings.Contains(r.To, f.Recipient) ||
-		f.digits != "" && strings.Contains(r.recipient(), f.digits)
+		f.digits != "" && strings.Contains(r.Recipient(), f.digits)
 }
 
 // normalised returns f for the many calls of holds of one list.
 func (f ItemFilter) normalised() ItemFilter {
-	f.digits, _ = phone(f.Recipient) // empty unless it is a whole number
+	f.digits, _ = mailing.Phone(f.Recipient) // empty unless it is a whole number
 	return f
 }
 

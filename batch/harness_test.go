@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/optout"
+	"postern/batch/record"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -167,7 +168,9 @@ func openStoreTelling(t testing.TB, path string, onCommit func(int, time.Duratio
 }
 
 // withOutbox are the buckets of a data file of batches.
-func withOutbox() []store.Bucket { return slices.Concat(Buckets(), outbox.Buckets(), optout.Buckets()) }
+func withOutbox() []store.Bucket {
+	return slices.Concat(record.Buckets(), outbox.Buckets(), optout.Buckets())
+}
 
 func openOutbox(t testing.TB, s *store.Store) *outbox.Outbox {
 	t.Helper()
@@ -249,7 +252,7 @@ func (r *rig) crash() {
 func request(n int) CreateRequest {
 	r := CreateRequest{
 		Name:      "spring",
-		Instances: []InstanceRef{{1, "i1"}, {2, "i2"}},
+		Instances: []record.InstanceRef{{ID: 1, Name: "i1"}, {ID: 2, Name: "i2"}},
 		Message:   event.BatchMessage{Type: "text", Payload: json.RawMessage(`{"text":"hello"}`)},
 	}
 	for i := range n {

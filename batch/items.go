@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"slices"
 
+	"postern/batch/mailing"
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -26,7 +28,7 @@ func itemRows[T any](b *full, lines func(tx *store.Tx, key, value []byte) ([]pag
 		default:
 			r.From = store.Key(id, at[:min(len(at), size)])
 		}
-		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+		return tx.Scan(record.BucketItem, r, func(key, value []byte) (bool, error) {
 			all, cost, err := lines(tx, key, value)
 			if err != nil {
 				return true, err
@@ -47,29 +49,21 @@ func itemRows[T any](b *full, lines func(tx *store.Tx, key, value []byte) ([]pag
 // listItem returns an item when f selects it.
 func (b *full) listItem(tx *store.Tx, key, value []byte, f ItemFilter) ([]paging.Line[Item], int, error) {
 	position, r, err := b.readItem(key, value)
-	if err != nil || !f.holds(string(r.shownStatus()), b.spec.instanceName(r.Instance), r) {
+	if err != nil || !f.holds(string(r.ShownStatus()), b.spec.InstanceName(r.Instance), r) {
 		return nil, 1, err
 	}
 	item, err := b.item(tx, position, r)
 	return []paging.Line[Item]{{At: key[len(b.id):], Value: item}}, 1, err
 }
 
-// shownStatus returns the status of an item as in the API.
-func (r itemRecord) shownStatus() ItemStatus {
-	if r.Status == "" {
-		return ItemPending
-	}
-	return r.Status
-}
-
 // attempts returns the attempts of one item, oldest first.
-func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.Line[Attempt], err error) {
+func (b *full) attempts(tx *store.Tx, position int, r record.Item) (all []paging.Line[Attempt], err error) {
 	if r.Attempts > 1 || r.Attempts == 1 && r.Instance == 0 {
-		prefix := itemKey(b.id, position)
-		err = tx.Scan(bucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
-			var a attemptRecord
+		prefix := record.ItemKey(b.id, position)
+		err = tx.Scan(record.BucketAttempt, store.Range{Prefix: prefix}, func(key, value []byte) (bool, error) {
+			var a record.Attempt
 			if err := json.Unmarshal(value, &a); err != nil {
-				return true, tx.Unreadable(bucketAttempt, key, err)
+				return true, tx.Unreadable(record.BucketAttempt, key, err)
 			}
 			number := int(binary.BigEndian.Uint32(key[len(prefix):]))
 			all = append(all, paging.Line[Attempt]{At: key[len(b.id):], Value: b.attempt(position, number, a)})
@@ -77,17 +71,17 @@ func (b *full) attempts(tx *store.Tx, position int, r itemRecord) (all []paging.
 		})
 	}
 	if r.Instance != 0 {
-		key := attemptKey(b.id, position, r.Attempts)
-		all = append(all, paging.Line[Attempt]{At: key[len(b.id):], Value: b.attempt(position, r.Attempts, r.lastAttempt())})
+		key := record.AttemptKey(b.id, position, r.Attempts)
+		all = append(all, paging.Line[Attempt]{At: key[len(b.id):], Value: b.attempt(position, r.Attempts, r.LastAttempt())})
 	}
-	return slices.DeleteFunc(all, func(l paging.Line[Attempt]) bool { return b.spec.hides(l.Value.InstanceID) }), err
+	return slices.DeleteFunc(all, func(l paging.Line[Attempt]) bool { return b.spec.Hides(l.Value.InstanceID) }), err
 }
 
-func (b *full) attempt(position, number int, a attemptRecord) Attempt {
-	item := itemID(b.id, position)
+func (b *full) attempt(position, number int, a record.Attempt) Attempt {
+	item := record.ItemID(b.id, position)
 	shown := Attempt{
-		ID: attemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
-		InstanceID: a.Instance, InstanceName: b.spec.instanceName(a.Instance), ClientMessageID: a.ClientID,
+		ID: record.AttemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
+		InstanceID: a.Instance, InstanceName: b.spec.InstanceName(a.Instance), ClientMessageID: a.ClientID,
 		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
 		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
@@ -95,8 +89,8 @@ func (b *full) attempt(position, number int, a attemptRecord) Attempt {
 		return shown
 	}
 	for _, p := range a.Parts {
-		part := AttemptPart{Status: AttemptSuccess}
-		if !b.spec.hides(p.Instance) {
+		part := AttemptPart{Status: record.AttemptSuccess}
+		if !b.spec.Hides(p.Instance) {
 			part.WhatsAppMessageID = stringPtr(p.WhatsApp)
 		}
 		shown.Parts = append(shown.Parts, part)
@@ -122,7 +116,7 @@ func (b *full) listAttempts(tx *store.Tx, key, value []byte, f ItemFilter) ([]pa
 // attemptTotal returns how many attempts the items of a batch have: one for each that has an
 // instance, and those that have records of their own.
 func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
-	n, err = tx.CountSome(bucketAttempt, b.id[:], paging.MaxExamined)
+	n, err = tx.CountSome(record.BucketAttempt, b.id[:], paging.MaxExamined)
 	atLeast = n == paging.MaxExamined
 	for _, s := range b.Shares {
 		n += s.Selected
@@ -130,11 +124,11 @@ func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
 	return n, atLeast, err
 }
 
-func (b *full) item(tx *store.Tx, position int, r itemRecord) (Item, error) {
+func (b *full) item(tx *store.Tx, position int, r record.Item) (Item, error) {
 	item := Item{
-		ID: itemID(b.id, position), BatchID: b.id, Position: position,
-		RecipientInput: r.Input, NormalizedRecipient: r.recipient(), RecipientJID: stringPtr(r.JID),
-		Status: r.shownStatus(), ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
+		ID: record.ItemID(b.id, position), BatchID: b.id, Position: position,
+		RecipientInput: r.Input, NormalizedRecipient: r.Recipient(), RecipientJID: stringPtr(r.JID),
+		Status: r.ShownStatus(), ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
 		AttemptCount: r.Attempts, SelectedDelayMs: r.DelayMs,
 		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
@@ -143,12 +137,12 @@ func (b *full) item(tx *store.Tx, position int, r itemRecord) (Item, error) {
 	if err := b.showDetails(tx, &item, r); err != nil {
 		return item, err
 	}
-	if b.spec.hides(r.Instance) { // nor the message, which is in its chats
+	if b.spec.Hides(r.Instance) { // nor the message, which is in its chats
 		item.ClientMessageID, item.WhatsAppMessageID = nil, nil
 		return item, nil
 	}
 	if r.Instance != 0 {
-		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.instanceName(r.Instance))
+		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.InstanceName(r.Instance))
 	}
 	if r.MessageID != 0 {
 		item.MessageID = &r.MessageID
@@ -158,19 +152,19 @@ func (b *full) item(tx *store.Tx, position int, r itemRecord) (Item, error) {
 
 // showDetails adds what an item of a batch with templates has besides its number, unless the
 // record is damaged.
-func (b *full) showDetails(tx *store.Tx, item *Item, r itemRecord) (err error) {
+func (b *full) showDetails(tx *store.Tx, item *Item, r record.Item) (err error) {
 	if !b.message.Templated {
 		return nil
 	}
 	if b.content == nil {
-		if b.content, err = parseContent(b.message, b.spec.Options.Spin); err != nil {
+		if b.content, err = mailing.ParseContent(b.message, b.spec.Options.Spin); err != nil {
 			return fmt.Errorf("batch %s: stored message: %w: %w", b.id, store.ErrDamaged, err)
 		}
 	}
-	d, err := loadDetails(tx, b.id, item.Position, &r)
+	d, err := record.LoadDetails(tx, b.id, item.Position, &r)
 	if err != nil {
-		return ignoreDamage(err)
+		return record.IgnoreDamage(err)
 	}
-	item.ExternalID, item.Variables, item.RenderedPreview = d.ExternalID, b.content.variables(d), b.content.preview(item.ID, d)
+	item.ExternalID, item.Variables, item.RenderedPreview = d.ExternalID, b.content.Variables(d), b.content.Preview(item.ID, d)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -37,15 +38,15 @@ func decodeRunsFor(raw []byte) (k runsFor) {
 
 // noteStarted stores the key with which an unfinished batch was started.
 func noteStarted(tx *store.Tx, id, key uuid.UUID) error {
-	raw, err := tx.Get(bucketOpen, id[:])
-	if ignoreDamage(err) != nil {
+	raw, err := tx.Get(record.BucketOpen, id[:])
+	if record.IgnoreDamage(err) != nil {
 		return err
 	}
 	was := decodeRunsFor(raw)
 	if err == nil && was.started == key {
 		return nil
 	}
-	return tx.Put(bucketOpen, id[:], runsFor{was.created, key}.encode())
+	return tx.Put(record.BucketOpen, id[:], runsFor{was.created, key}.encode())
 }
 
 // KeyBatch is an unfinished batch of a scoped key.
@@ -85,7 +86,7 @@ func (e *Engine) OfKey(key uuid.UUID, limit int) (some []KeyBatch, total int, er
 // idsOfKey scans all unfinished batches: a key has few of them, and an index would
 // cost each batch more than this scan costs a key in its lifetime.
 func idsOfKey(tx *store.Tx, key uuid.UUID) (ids []uuid.UUID, err error) {
-	err = tx.Look(bucketOpen, store.Range{}, func(k, raw []byte) (bool, error) {
+	err = tx.Look(record.BucketOpen, store.Range{}, func(k, raw []byte) (bool, error) {
 		if of := decodeRunsFor(raw); len(k) == len(key) && (of.created == key || of.started == key) {
 			ids = append(ids, uuid.UUID(k))
 		}
@@ -95,11 +96,11 @@ func idsOfKey(tx *store.Tx, key uuid.UUID) (ids []uuid.UUID, err error) {
 }
 
 func keyBatch(tx *store.Tx, id uuid.UUID) (b KeyBatch, err error) {
-	h, err := loadHeader(tx, id)
+	h, err := record.LoadHeader(tx, id)
 	if err != nil {
 		return b, err
 	}
-	s, err := loadSpec(tx, id)
+	s, err := record.LoadSpec(tx, id)
 	if err != nil {
 		return b, err
 	}
@@ -111,7 +112,7 @@ func ignoreLost(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
-	return ignoreDamage(err)
+	return record.IgnoreDamage(err)
 }
 
 const (

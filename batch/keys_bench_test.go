@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
@@ -44,7 +45,7 @@ func BenchmarkStopOfKey(b *testing.B) {
 		others.Go(func() {
 			for n := byte(0); ctx.Err() == nil; n++ {
 				at := time.Now()
-				if err := s.Update(ctx, func(tx *store.Tx) error { return tx.Put(bucketNumber, []byte("x"), []byte{n}) }); err == nil {
+				if err := s.Update(ctx, func(tx *store.Tx) error { return tx.Put(record.BucketNumber, []byte("x"), []byte{n}) }); err == nil {
 					waited = max(waited, time.Since(at))
 				}
 			}
@@ -71,10 +72,10 @@ func putDraft(tx *store.Tx, e *Engine, key uuid.UUID) error {
 	}
 	return errors.Join(
 		putItems(tx, b.id, to, 0, 1),
-		store.PutJSON(tx, bucketSpec, b.id[:], b.spec),
-		store.PutJSON(tx, bucketMessage, b.id[:], b.message),
-		tx.Put(bucketOwner, store.Key(owner, b.id), encodeListed(b.spec)),
-		tx.Put(bucketOpen, b.id[:], runsFor{created: key}.encode()),
+		store.PutJSON(tx, record.BucketSpec, b.id[:], b.spec),
+		store.PutJSON(tx, record.BucketMessage, b.id[:], b.message),
+		tx.Put(record.BucketOwner, store.Key(owner, b.id), record.EncodeRow(b.spec)),
+		tx.Put(record.BucketOpen, b.id[:], runsFor{created: key}.encode()),
 		e.step(tx, b, table.Input{On: table.OnDraft}, e.states(b.spec), nil),
 	)
 }

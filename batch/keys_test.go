@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -93,11 +94,11 @@ func TestOlderFilesKnowNoKeys(t *testing.T) {
 		req.AutoStart = new(bool)
 		b := r.create(req)
 		var raw []byte
-		if err := r.s.View(func(tx *store.Tx) (err error) { raw, err = tx.Get(bucketOpen, b.ID[:]); return err }); err != nil || len(raw) != 0 {
+		if err := r.s.View(func(tx *store.Tx) (err error) { raw, err = tx.Get(record.BucketOpen, b.ID[:]); return err }); err != nil || len(raw) != 0 {
 			r.Fatalf("a batch without a key has %x, %v", raw, err)
 		}
 		for _, unknown := range [][]byte{{1}, {9}, slices.Repeat([]byte{2}, 33), make([]byte, 99)} {
-			if err := r.s.Update(r.Context(), func(tx *store.Tx) error { return tx.Put(bucketOpen, b.ID[:], unknown) }); err != nil {
+			if err := r.s.Update(r.Context(), func(tx *store.Tx) error { return tx.Put(record.BucketOpen, b.ID[:], unknown) }); err != nil {
 				r.Fatal(err)
 			}
 			if _, n, err := r.e.OfKey(uuid.UUID(slices.Repeat([]byte{2}, 16)), 10); err != nil || n != 0 {

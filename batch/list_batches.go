@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/batch/table"
-	"postern/event"
 	"postern/store"
 )
 
@@ -32,16 +32,16 @@ type batchList struct {
 // these statuses only.
 func (l batchList) query(tx *store.Tx) (q paging.Query[uuid.UUID], err error) {
 	q = paging.Query[uuid.UUID]{List: l.name, Total: paging.UnknownTotal, Most: l.most}
-	key := allNumbersKey
+	key := record.AllNumbersKey
 	if l.owner != nil {
-		q.Prefix, key = l.owner[:], ownerNumbersKey(*l.owner)
+		q.Prefix, key = l.owner[:], record.OwnerNumbersKey(*l.owner)
 	}
-	n, known, err := numbersOf(tx, key)
+	n, known, err := record.NumbersOf(tx, key)
 	switch {
 	case err != nil:
 		return q, err
 	case known && l.want.byStatusOnly():
-		q.Total = n.of(l.want.Status)
+		q.Total = n.Sum(l.want.Status)
 	case l.want.empty():
 		if q.Total, err = tx.CountSome(l.all().Bucket, q.Prefix, maxCounted); err != nil {
 			return q, err
@@ -68,14 +68,14 @@ func (l batchList) query(tx *store.Tx) (q paging.Query[uuid.UUID], err error) {
 // all returns the source of the whole list.
 func (l batchList) all() paging.Source {
 	if l.owner == nil {
-		return paging.Source{Bucket: bucketHeader}
+		return paging.Source{Bucket: record.BucketHeader}
 	}
-	return paging.Source{Bucket: bucketOwner, Prefix: l.owner[:]}
+	return paging.Source{Bucket: record.BucketOwner, Prefix: l.owner[:]}
 }
 
 // sources returns the indexes that have all batches that the list may show, and as few
 // others as possible.
-func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]paging.Source, error) {
+func (l batchList) sources(tx *store.Tx, n record.ByStatus, known bool) ([]paging.Source, error) {
 	whole := []paging.Source{l.all()}
 	unfinished := slices.DeleteFunc(slices.Clone(l.want.Status), table.Final)
 	switch {
@@ -83,23 +83,23 @@ func (l batchList) sources(tx *store.Tx, n byStatus, known bool) ([]paging.Sourc
 		return whole, nil
 	case l.owner == nil:
 		if len(unfinished) == len(l.want.Status) {
-			return []paging.Source{{Bucket: bucketOpen}}, nil
+			return []paging.Source{{Bucket: record.BucketOpen}}, nil
 		}
 		return whole, nil
 	case !known:
 		return whole, nil
 	}
 	var some []paging.Source
-	if len(unfinished) > 0 && n.of(unfinished) > 0 {
-		rows, err := tx.Rows(bucketOpen)
-		if err != nil || rows > uint64(n.of(nil)) { //nolint:gosec // never negative
-			return whole, ignoreDamage(err)
+	if len(unfinished) > 0 && n.Sum(unfinished) > 0 {
+		rows, err := tx.Rows(record.BucketOpen)
+		if err != nil || rows > uint64(n.Sum(nil)) { //nolint:gosec // never negative
+			return whole, record.IgnoreDamage(err)
 		}
-		some = append(some, paging.Source{Bucket: bucketOpen})
+		some = append(some, paging.Source{Bucket: record.BucketOpen})
 	}
 	for _, s := range l.want.Status {
 		if table.Final(s) {
-			some = append(some, paging.Source{Bucket: bucketEnded, Prefix: endedPrefix(*l.owner, s)})
+			some = append(some, paging.Source{Bucket: record.BucketEnded, Prefix: record.EndedPrefix(*l.owner, s)})
 		}
 	}
 	return some, nil
@@ -112,12 +112,12 @@ func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (
 	fits, known := l.want.byStatusOnly(), l.want.byStatusOnly()
 	switch {
 	case l.owner == nil:
-	case from == bucketOwner:
+	case from == record.BucketOwner:
 		fits, known = l.want.row(value)
-	case from == bucketOpen || !known:
-		raw, err := tx.Get(bucketOwner, store.Key(*l.owner, id))
+	case from == record.BucketOpen || !known:
+		raw, err := tx.Get(record.BucketOwner, store.Key(*l.owner, id))
 		if cost++; err != nil {
-			return false, cost, ignoreDamage(err)
+			return false, cost, record.IgnoreDamage(err)
 		}
 		if raw == nil {
 			return false, cost, nil // someone else's
@@ -127,31 +127,23 @@ func (l batchList) fits(tx *store.Tx, id uuid.UUID, from string, value []byte) (
 	if known && !fits {
 		return false, cost, nil
 	}
-	if len(l.want.Status) > 0 && from != bucketEnded {
-		if from != bucketHeader {
+	if len(l.want.Status) > 0 && from != record.BucketEnded {
+		if from != record.BucketHeader {
 			cost++
-			if value, err = tx.Get(bucketHeader, id[:]); err != nil {
-				return false, cost, ignoreDamage(err)
+			if value, err = tx.Get(record.BucketHeader, id[:]); err != nil {
+				return false, cost, record.IgnoreDamage(err)
 			}
 		}
-		if !slices.Contains(l.want.Status, statusOf(value)) {
+		if !slices.Contains(l.want.Status, record.StatusOf(value)) {
 			return false, cost, nil
 		}
 	}
 	if known {
 		return fits, cost, nil
 	}
-	s, err := loadSpec(tx, id)
+	s, err := record.LoadSpec(tx, id)
 	if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
 		return false, cost + specCost, nil
 	}
 	return err == nil && l.want.selects(s), cost + specCost, err
-}
-
-// statusOf returns the status in a header, without decoding the rest.
-func statusOf(raw []byte) event.BatchStatus {
-	d := decoder{rest: raw}
-	d.version(recordVersion)
-	d.byte() // flags
-	return event.BatchStatus(d.text())
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -82,19 +83,19 @@ func (e *Engine) list(l batchList, p Page) (List[View], error) {
 // InUse reports whether an unfinished batch may send through the instance.
 func (e *Engine) InUse(instance int64) (used bool, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		unfinished, err := ids(tx, bucketOpen)
+		unfinished, err := record.IDs(tx, record.BucketOpen)
 		if err != nil {
 			return err
 		}
 		for _, id := range unfinished {
-			s, err := loadSpec(tx, id)
+			s, err := record.LoadSpec(tx, id)
 			if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) {
 				continue // it will never send again
 			}
 			if err != nil {
 				return err
 			}
-			if used = slices.ContainsFunc(s.Instances, func(ref InstanceRef) bool { return ref.ID == instance }); used {
+			if used = slices.ContainsFunc(s.Instances, func(ref record.InstanceRef) bool { return ref.ID == instance }); used {
 				return nil
 			}
 		}
@@ -115,12 +116,12 @@ func Unfinished() []event.BatchStatus {
 func (e *Engine) States() (map[event.BatchStatus]int, error) {
 	counts := map[event.BatchStatus]int{}
 	err := e.cfg.Store.View(func(tx *store.Tx) error {
-		unfinished, err := ids(tx, bucketOpen)
+		unfinished, err := record.IDs(tx, record.BucketOpen)
 		if err != nil {
 			return err
 		}
 		for _, id := range unfinished {
-			h, err := loadHeader(tx, id)
+			h, err := record.LoadHeader(tx, id)
 			if err == nil {
 				counts[h.Status]++
 			}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -112,7 +113,7 @@ func TestEveryFilterOfBatchesSelectsItsOwn(t *testing.T) {
 		at := map[string]time.Time{}
 		for i, name := range []string{"Spring sale", "spring", "Autumn"} {
 			req := draftOf(1)
-			req.Name, req.Instances = name, []InstanceRef{{int64(i), fmt.Sprint("i", i)}, {9, "shared"}}
+			req.Name, req.Instances = name, []record.InstanceRef{{ID: int64(i), Name: fmt.Sprint("i", i)}, {ID: 9, Name: "shared"}}
 			at[name] = r.create(req).CreatedAt.Time
 			time.Sleep(time.Minute)
 		}
@@ -218,7 +219,7 @@ func (r *rig) attempts(f ItemFilter) []Attempt {
 // tries returns how often an item found its instance gone.
 func (r *rig) tries(position int) int {
 	r.Helper()
-	one, err := r.e.Item(owner, r.batch, itemID(r.batch, position))
+	one, err := r.e.Item(owner, r.batch, record.ItemID(r.batch, position))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -261,7 +262,7 @@ func TestListReadsOnlyTheShownMessages(t *testing.T) {
 	bubble(t, newFleet(), func(r *rig) {
 		r.create(draftOf(1))
 		err := r.s.Update(r.Context(), func(tx *store.Tx) error {
-			return tx.Put(bucketMessage, r.batch[:], []byte("no JSON"))
+			return tx.Put(record.BucketMessage, r.batch[:], []byte("no JSON"))
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/delivery/outbox"
 	"postern/event"
 )
@@ -26,10 +27,10 @@ type modelBatch struct {
 
 	status    event.BatchStatus
 	items     []modelItem
-	shares    []share
-	removed   map[int64]share // of instances that it sent from once
-	current   int             // the item in SENDING, or the one given last
-	subject   int             // the item that ended last, which the events speak of
+	shares    []record.Share
+	removed   map[int64]record.Share // of instances that it sent from once
+	current   int                    // the item in SENDING, or the one given last
+	subject   int                    // the item that ended last, which the events speak of
 	started   bool
 	shown     int // the percentage of the last progress event
 	windowOff bool
@@ -99,7 +100,7 @@ func (s *modelSpec) textOf(at, part int) string {
 }
 
 type modelItem struct {
-	status  ItemStatus
+	status  record.ItemStatus
 	out     bool // ended because its recipient opted out
 	tries   []modelTry
 	delay   *int64
@@ -111,7 +112,7 @@ type modelItem struct {
 type modelTry struct {
 	instance     int64
 	id           string
-	status       AttemptStatus
+	status       record.AttemptStatus
 	code         string
 	began, ended time.Time
 	sent         int // messages of the item that were sent by then, but for the last one
@@ -137,6 +138,7 @@ type modelEnv struct {
 	instances map[int64]*modelInstance
 	learned   map[string]bool   // numbers that wrote to the accounts
 	optedOut  map[string]bool   // numbers that the owner of their batch may not write to
+	made      int               // message ids of a process that died, while what it did is followed; 0: all
 	moves     map[modelMove]int // how often
 }
 
@@ -268,7 +270,7 @@ func (m *modelBatch) open() (bool, time.Time) {
 }
 
 // count returns how many items have one of the statuses.
-func (m *modelBatch) count(of ...ItemStatus) (n int) {
+func (m *modelBatch) count(of ...record.ItemStatus) (n int) {
 	for _, i := range m.items {
 		if slices.Contains(of, i.status) {
 			n++
@@ -277,10 +279,10 @@ func (m *modelBatch) count(of ...ItemStatus) (n int) {
 	return n
 }
 
-func (m *modelBatch) pending() int { return m.count(ItemPending) }
+func (m *modelBatch) pending() int { return m.count(record.ItemPending) }
 
 func (m *modelBatch) percent() int {
-	return 100 * (len(m.items) - m.count(ItemPending, ItemSending)) / len(m.items)
+	return 100 * (len(m.items) - m.count(record.ItemPending, record.ItemSending)) / len(m.items)
 }
 
 // progress returns the event that an ended item owes, if any.
@@ -297,7 +299,7 @@ func (m *modelBatch) able() (ids []int64) {
 	for _, ref := range m.spec.request.Instances {
 		if slices.ContainsFunc(m.spec.recipients, func(to string) bool {
 			at := slices.Index(m.spec.recipients, to)
-			return m.items[at].status == ItemPending && m.may(ref.ID, at)
+			return m.items[at].status == record.ItemPending && m.may(ref.ID, at)
 		}) {
 			ids = append(ids, ref.ID)
 		}
@@ -328,14 +330,14 @@ func (m *modelBatch) went(id int64, at int) bool {
 // instances for the same room in the same moment: then either may have it, and
 // the one that goes away empty may be reported before the opposite is.
 func (m *modelBatch) contended() bool {
-	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool {
+	return slices.ContainsFunc(m.spec.request.Instances, func(r record.InstanceRef) bool {
 		return m.env.instances[r.ID].book.limited() && m.rivals(r.ID)
 	})
 }
 
 // uses reports whether an instance is one of the batch's.
 func (m *modelBatch) uses(id int64) bool {
-	return slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })
+	return slices.ContainsFunc(m.spec.request.Instances, func(r record.InstanceRef) bool { return r.ID == id })
 }
 
 // peek returns what the batch reported next; empty: nothing more.

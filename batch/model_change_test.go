@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -11,7 +13,7 @@ import (
 type modelChange struct {
 	name      string
 	delay     *event.BatchDelay
-	instances []InstanceRef
+	instances []record.InstanceRef
 	scheduled bool // the schedule is one of the fields
 	window    *modelWindow
 	schedule  []byte // of window; nil: none
@@ -64,15 +66,15 @@ func (m *modelBatch) change(c modelChange) verdict {
 }
 
 // sendFrom replaces the instances. What each has sent stays known.
-func (m *modelBatch) sendFrom(instances []InstanceRef) {
-	former := map[int64]share{}
+func (m *modelBatch) sendFrom(instances []record.InstanceRef) {
+	former := map[int64]record.Share{}
 	for id, s := range m.removed {
 		former[id] = s
 	}
 	for i, ref := range m.spec.request.Instances {
 		former[ref.ID] = m.shares[i]
 	}
-	m.removed, m.shares = former, make([]share, len(instances))
+	m.removed, m.shares = former, make([]record.Share, len(instances))
 	for i, ref := range instances {
 		m.shares[i] = former[ref.ID]
 	}
@@ -80,7 +82,7 @@ func (m *modelBatch) sendFrom(instances []InstanceRef) {
 }
 
 // grows appends recipients to a draft.
-func (m *modelBatch) grows(given *Recipients, own []modelOwn, inputs, numbers []string) verdict {
+func (m *modelBatch) grows(given *mailing.Recipients, own []modelOwn, inputs, numbers []string) verdict {
 	switch {
 	case m.status != draft:
 		return conflict
@@ -104,7 +106,7 @@ func (m *modelBatch) grows(given *Recipients, own []modelOwn, inputs, numbers []
 	spec.inputs, spec.recipients = slices.Concat(spec.inputs, inputs), slices.Concat(spec.recipients, numbers)
 	m.items = slices.Clone(m.items)
 	for range inputs {
-		m.items = append(m.items, modelItem{status: ItemPending})
+		m.items = append(m.items, modelItem{status: record.ItemPending})
 	}
 	m.commit()
 	return done

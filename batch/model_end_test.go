@@ -5,14 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
 
 // ending is how a send ends.
 type ending struct {
-	status  ItemStatus // PENDING: it found no instance
-	try     AttemptStatus
+	status  record.ItemStatus // PENDING: it found no instance
+	try     record.AttemptStatus
 	code    string
 	on      table.Trigger // OnLeaseLost or OnShutdown when no worker waits for it any more
 	message int64         // id of the stored message
@@ -22,21 +23,21 @@ type ending struct {
 }
 
 func doubtful(on table.Trigger) ending {
-	return ending{status: ItemUnknown, try: AttemptUnknown, code: event.SendResultUnknown, on: on}
+	return ending{status: record.ItemUnknown, try: record.AttemptUnknown, code: event.SendResultUnknown, on: on}
 }
 
 // end commits the outcome of the send in flight, what follows from it in the
 // same commit, and then what the worker continues with.
 func (m *modelBatch) end(e ending) {
 	i := &m.items[m.current]
-	if e.status == ItemSuccess && len(i.sent) < m.spec.more {
+	if e.status == record.ItemSuccess && len(i.sent) < m.spec.more {
 		m.part(i, e)
 		return
 	}
 	instance := i.tries[len(i.tries)-1].instance
 	switch {
 	case e.busy, e.held:
-	case e.status == ItemPending:
+	case e.status == record.ItemPending:
 		m.drop(instance, e.changes)
 	default:
 		delete(m.drops, instance)
@@ -50,7 +51,7 @@ func (m *modelBatch) end(e ending) {
 	switch {
 	case e.on != "" || m.status != process:
 		m.leave(e)
-	case e.status == ItemPending:
+	case e.status == record.ItemPending:
 		m.goBack(e)
 	case m.pending() == 0:
 		m.finishBatch(m.itemKinds(e))
@@ -73,7 +74,7 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 	sent := last.id
 	last.id = ""
 	if m.env.optedOut[m.spec.recipients[m.current]] { // the batch may be deleted since
-		m.end(ending{status: ItemSkipped, try: AttemptFailed, code: codeOptedOut})
+		m.end(ending{status: record.ItemSkipped, try: record.AttemptFailed, code: codeOptedOut})
 		return
 	}
 	observed := m.seen().items[m.current].Attempts[len(i.tries)-1]
@@ -87,7 +88,7 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 		m.commit()
 		return
 	}
-	back := ending{status: ItemPending, try: AttemptUnavailable, busy: true}
+	back := ending{status: record.ItemPending, try: record.AttemptUnavailable, busy: true}
 	switch {
 	case !goes:
 	case !online:
@@ -103,7 +104,7 @@ func (m *modelBatch) part(i *modelItem, e ending) {
 
 // delay returns the pause after an item, which the engine drew.
 func (m *modelBatch) delay(i *modelItem, e ending) (time.Duration, bool) {
-	if e.status == ItemPending || m.pending() == 0 {
+	if e.status == record.ItemPending || m.pending() == 0 {
 		return 0, true
 	}
 	drawn, d := m.seen().items[m.current].SelectedDelayMs, m.spec.request.Options.Delay
@@ -122,11 +123,11 @@ func (m *modelBatch) settleItem(i *modelItem, e ending) {
 	last.status, last.code, last.ended = e.try, e.code, now
 	s := m.share(last.instance)
 	switch e.status {
-	case ItemPending:
+	case record.ItemPending:
 		s.Selected--
-	case ItemSuccess:
+	case record.ItemSuccess:
 		s.Success++
-	case ItemFailed:
+	case record.ItemFailed:
 		s.Failed++
 	default:
 	}
@@ -135,9 +136,9 @@ func (m *modelBatch) settleItem(i *modelItem, e ending) {
 // itemKinds returns the event that an item owes for its end, if any.
 func (m *modelBatch) itemKinds(e ending) []event.Kind {
 	switch e.status {
-	case ItemFailed:
+	case record.ItemFailed:
 		return emit(event.BatchItemFailed)
-	case ItemUnknown:
+	case record.ItemUnknown:
 		return emit(event.BatchItemUnknown)
 	default:
 		return nil
@@ -217,8 +218,10 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	able := m.able()
 	m.rests = m.env.now.Add(rest)
 	m.looks()
-	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() {
-		switch contended := m.contended(); {
+	contended := m.contended()
+	had := contended && m.passes(len(kinds)) >= 0 // an instance, whose room another batch had since
+	if rest == 0 && open && (had || len(able) > 0) && m.env.hard.IsZero() {
+		switch {
 		case m.passes(len(kinds)) >= 0:
 			m.report(kinds...)
 			if m.pass(able); contended {
@@ -274,10 +277,10 @@ func (m *modelBatch) found() {
 	}
 	m.fence++
 	var kinds []event.Kind
-	if m.count(ItemSending) > 0 {
+	if m.count(record.ItemSending) > 0 {
 		e := doubtful(table.OnFound)
 		if i := m.items[m.current]; i.tries[len(i.tries)-1].id == "" { // between two messages
-			e = ending{status: ItemPending, try: AttemptUnavailable, on: table.OnFound}
+			e = ending{status: record.ItemPending, try: record.AttemptUnavailable, on: table.OnFound}
 		}
 		m.subject = m.current
 		m.settleItem(&m.items[m.current], e)

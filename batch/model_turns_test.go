@@ -3,6 +3,7 @@ package batch
 import (
 	"time"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/event"
 )
@@ -153,7 +154,7 @@ func (m *modelBatch) turns(id int64, after time.Time) (all []time.Time) {
 // it.
 func (m *modelBatch) opens(id int64) (first time.Time) {
 	for at, item := range m.items {
-		if item.status != ItemPending {
+		if item.status != record.ItemPending {
 			continue
 		}
 		for t := m.env.now; ; {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -42,7 +43,7 @@ func (m *modelBatch) event(kind event.Kind) modelEvent {
 	if kind == event.BatchItemFailed || kind == event.BatchItemUnknown {
 		last := m.lastTry()
 		e.item = event.BatchItemData{
-			BatchID: m.id.String(), ItemID: itemID(m.id, m.subject).String(), Recipient: m.spec.recipients[m.subject],
+			BatchID: m.id.String(), ItemID: record.ItemID(m.id, m.subject).String(), Recipient: m.spec.recipients[m.subject],
 			Instance: event.BatchItemSender{ID: last.instance, Name: instanceName(last.instance)},
 			Error:    event.BatchItemError{Code: last.code},
 		}
@@ -96,7 +97,7 @@ func (m *modelBatch) fullEvent(kind event.Kind) event.BatchView {
 	case event.BatchProgress:
 		v.StartedAt = event.At(m.began)
 		v.CurrentItem = &event.BatchItemRef{
-			ID: itemID(m.id, m.subject).String(), InstanceName: m.sender(),
+			ID: record.ItemID(m.id, m.subject).String(), InstanceName: m.sender(),
 			Position: m.subject, Recipient: m.spec.recipients[m.subject],
 		}
 	case event.BatchPaused:
@@ -127,9 +128,9 @@ func reducedProgress(full event.BatchView) event.BatchProgressReduced {
 
 func (m *modelBatch) counts() event.BatchCounts {
 	return event.BatchCounts{
-		Failed: m.count(ItemFailed), Pending: m.pending(), Sending: m.count(ItemSending), Skipped: m.count(ItemSkipped),
-		Success: m.count(ItemSuccess), Unknown: m.count(ItemUnknown), Total: len(m.items),
-		Processed: m.count(ItemFailed, ItemSkipped, ItemSuccess, ItemUnknown),
+		Failed: m.count(record.ItemFailed), Pending: m.pending(), Sending: m.count(record.ItemSending), Skipped: m.count(record.ItemSkipped),
+		Success: m.count(record.ItemSuccess), Unknown: m.count(record.ItemUnknown), Total: len(m.items),
+		Processed: m.count(record.ItemFailed, record.ItemSkipped, record.ItemSuccess, record.ItemUnknown),
 	}
 }
 
@@ -151,7 +152,7 @@ func (m *modelBatch) view() View {
 	given := r.given().Len() + m.spec.added
 	received, duplicates := given, given-len(m.items)
 	c.Received, c.DuplicatesIgnored = &received, &duplicates
-	messages := Messages{r.Message}
+	messages := record.Messages{r.Message}
 	for _, p := range r.More {
 		messages = append(messages, p.BatchMessage)
 	}
@@ -176,7 +177,7 @@ func (m *modelBatch) view() View {
 // item is one item with its attempts as REST must show it, but for the texts
 // of errors.
 func (m *modelBatch) item(at int) ItemWithAttempts {
-	i, id := m.items[at], itemID(m.id, at)
+	i, id := m.items[at], record.ItemID(m.id, at)
 	changed := i.changed
 	if changed.Before(m.spec.created) { // the clock was set back
 		changed = m.spec.created
@@ -188,11 +189,11 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	}}
 	if m.spec.own != nil {
 		own := m.spec.own[at]
-		v.ExternalID, v.Variables, v.RenderedPreview = own.externalID, own.variables, firstRunes(own.text, 200)
+		v.ExternalID, v.Variables, v.RenderedPreview = own.externalID, own.variables, beginning(own.text)
 	}
 	for n, a := range i.tries {
 		v.Attempts[n] = Attempt{
-			ID: attemptID(id, n+1), BatchID: m.id, BatchItemID: id, AttemptNumber: n + 1, InstanceID: a.instance,
+			ID: record.AttemptID(id, n+1), BatchID: m.id, BatchItemID: id, AttemptNumber: n + 1, InstanceID: a.instance,
 			InstanceName: instanceName(a.instance), ClientMessageID: a.id, Status: a.status, ErrorCode: stringPtr(a.code),
 			CreatedAt: event.At(a.began), StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
 		}
@@ -209,7 +210,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 		return v
 	}
 	last := i.tries[len(i.tries)-1]
-	if i.status == ItemPending {
+	if i.status == record.ItemPending {
 		v.LastErrorCode = stringPtr(last.code)
 		return v
 	}
@@ -217,7 +218,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, stringPtr(last.id)
 	v.ProcessingStartedAt, v.FinishedAt = event.AtPtr(last.began), event.AtPtr(last.ended)
 	v.LastErrorCode = stringPtr(last.code)
-	if i.status == ItemSuccess {
+	if i.status == record.ItemSuccess {
 		to := m.spec.recipients[at] + "@" + event.UserServer
 		v.WhatsAppMessageID, v.RecipientJID, v.MessageID = &last.id, &to, &i.message
 	}
@@ -227,10 +228,10 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 // parts returns the messages of an attempt.
 func (m *modelBatch) parts(i modelItem, a modelTry) (all []AttemptPart) {
 	for _, p := range i.sent[:a.sent] {
-		all = append(all, AttemptPart{Status: AttemptSuccess, WhatsAppMessageID: &p.id})
+		all = append(all, AttemptPart{Status: record.AttemptSuccess, WhatsAppMessageID: &p.id})
 	}
 	last := AttemptPart{Status: a.status, ErrorCode: stringPtr(a.code)}
-	if a.status == AttemptSuccess {
+	if a.status == record.AttemptSuccess {
 		last.WhatsAppMessageID = &a.id
 	}
 	return append(all, last)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -99,7 +100,7 @@ func (m *modelBatch) wait(open bool) bool {
 // stuck reports whether none of the batch's instances can send now. Where another
 // batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
-	if m.contended() {
+	if m.contended() || m.env.made > 0 { // what a process that died had in flight takes room since
 		switch m.peek() {
 		case event.BatchWaitingInstance:
 			return true
@@ -152,7 +153,7 @@ func (m *modelBatch) work(open bool) bool {
 // finishBatch ends a batch none of whose items is open.
 func (m *modelBatch) finishBatch(kinds []event.Kind) {
 	kinds = append(kinds, m.progress()...)
-	if m.count(ItemFailed, ItemUnknown) > 0 {
+	if m.count(record.ItemFailed, record.ItemUnknown) > 0 {
 		m.become(witherr)
 		m.commit(append(kinds, event.BatchCompletedWithErrors)...)
 		return
@@ -167,11 +168,11 @@ func (m *modelBatch) given() int {
 	next, earliest := -1, 0
 	for at, i := range m.items {
 		tries := m.seen().items[at].Attempts
-		if i.status != ItemPending || len(tries) <= len(i.tries) {
+		if i.status != record.ItemPending || len(tries) <= len(i.tries) {
 			continue
 		}
 		made, err := strconv.Atoi(strings.TrimPrefix(tries[len(i.tries)].ClientMessageID, "MSG"))
-		if err == nil && (next < 0 || made < earliest) {
+		if err == nil && (m.env.made == 0 || made <= m.env.made) && (next < 0 || made < earliest) {
 			next, earliest = at, made
 		}
 	}
@@ -202,8 +203,8 @@ func (m *modelBatch) give(able []int64) bool {
 		return false
 	}
 	i := &m.items[at]
-	i.status, i.changed = ItemSending, m.env.wall()
-	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: AttemptSending, began: m.env.wall(), sent: len(i.sent)})
+	i.status, i.changed = record.ItemSending, m.env.wall()
+	i.tries = append(i.tries, modelTry{instance: chosen.InstanceID, id: chosen.ClientMessageID, status: record.AttemptSending, began: m.env.wall(), sent: len(i.sent)})
 	m.share(chosen.InstanceID).Selected++
 	m.current, m.flight, m.rests = at, &modelFlight{chosen.ClientMessageID, m.env.now}, time.Time{}
 	return true
@@ -211,7 +212,7 @@ func (m *modelBatch) give(able []int64) bool {
 
 // first returns the first item that waits.
 func (m *modelBatch) first() int {
-	return slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == ItemPending })
+	return slices.IndexFunc(m.items, func(i modelItem) bool { return i.status == record.ItemPending })
 }
 
 // passes returns the item that waits and whose end the batch reported after so many more
@@ -230,7 +231,7 @@ func (m *modelBatch) passes(after int) int {
 		return -1
 	}
 	at := body.Data.Batch.CurrentItem.Position
-	if at >= len(m.items) || m.items[at].status != ItemPending || m.seen().items[at].Status != ItemSkipped {
+	if at >= len(m.items) || m.items[at].status != record.ItemPending || m.seen().items[at].Status != record.ItemSkipped {
 		return -1
 	}
 	return at
@@ -262,7 +263,7 @@ func (m *modelBatch) pass(able []int64) {
 		m.refuse("item %d was skipped before its turn; able were %v", at, able)
 		return
 	}
-	i.status, i.changed, i.out = ItemSkipped, m.env.wall(), true
+	i.status, i.changed, i.out = record.ItemSkipped, m.env.wall(), true
 	m.current, m.subject, m.rests = at, at, time.Time{}
 	*m.passed++
 	if m.pending() == 0 {
@@ -272,6 +273,6 @@ func (m *modelBatch) pass(able []int64) {
 	m.commit(m.progress()...)
 }
 
-func (m *modelBatch) share(id int64) *share {
-	return &m.shares[slices.IndexFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == id })]
+func (m *modelBatch) share(id int64) *record.Share {
+	return &m.shares[slices.IndexFunc(m.spec.request.Instances, func(r record.InstanceRef) bool { return r.ID == id })]
 }

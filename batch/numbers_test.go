@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -33,24 +34,24 @@ func fillBatches(t testing.TB, s *store.Store, owner uuid.UUID, n int, plain boo
 				}
 				id := uuid.Must(uuid.NewV7())
 				ids = append(ids, id)
-				sp := spec{Owner: owner, Name: fmt.Sprint("Batch ", len(ids)), Instances: []InstanceRef{{1, "i1"}}, CreatedAt: tx.Now().UnixMilli()}
-				h := header{Core: table.Core{Status: status, Counts: table.Counts{Total: 1, Success: 1}}, Shares: make([]share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
-				r := itemRecord{Input: "4915112345678", Status: ItemSuccess, Instance: 1, Attempts: 1}
-				row := encodeListed(&sp)
+				sp := record.Spec{Owner: owner, Name: fmt.Sprint("Batch ", len(ids)), Instances: []record.InstanceRef{{ID: 1, Name: "i1"}}, CreatedAt: tx.Now().UnixMilli()}
+				h := record.Header{Core: table.Core{Status: status, Counts: table.Counts{Total: 1, Success: 1}}, Shares: make([]record.Share, 1), CompletedAt: sp.CreatedAt, StoppedAt: sp.CreatedAt}
+				r := record.Item{Input: "4915112345678", Status: record.ItemSuccess, Instance: 1, Attempts: 1}
+				row := record.EncodeRow(&sp)
 				if plain {
 					row = nil
 				}
 				for _, err := range []error{
-					putHeader(tx, id, &h), store.PutJSON(tx, bucketSpec, id[:], sp),
-					store.PutJSON(tx, bucketMessage, id[:], messageRecord{}), tx.Put(bucketItem, itemKey(id, 0), r.encode()),
-					tx.Put(bucketOwner, store.Key(owner, id), row),
+					record.PutHeader(tx, id, &h), store.PutJSON(tx, record.BucketSpec, id[:], sp),
+					store.PutJSON(tx, record.BucketMessage, id[:], record.Message{}), tx.Put(record.BucketItem, record.ItemKey(id, 0), r.Encode()),
+					tx.Put(record.BucketOwner, store.Key(owner, id), row),
 				} {
 					if err != nil {
 						return err
 					}
 				}
 				if !plain {
-					if err := noteStatus(tx, owner, id, "", status); err != nil {
+					if err := record.NoteStatus(tx, owner, id, "", status); err != nil {
 						return err
 					}
 				}
@@ -185,15 +186,15 @@ func TestBackwardPagesMeetEachBatchOnce(t *testing.T) {
 }
 
 // numbersIn returns the stored numbers of each scope, and those counted from the batches.
-func numbersIn(t testing.TB, s *store.Store) (kept, counted map[string]byStatus, known bool) {
+func numbersIn(t testing.TB, s *store.Store) (kept, counted map[string]record.ByStatus, known bool) {
 	t.Helper()
-	kept, counted = map[string]byStatus{}, map[string]byStatus{}
+	kept, counted = map[string]record.ByStatus{}, map[string]record.ByStatus{}
 	err := s.View(func(tx *store.Tx) error {
-		c := numberChanges{}
-		err := tx.Scan(bucketHeader, store.Range{}, func(k, _ []byte) (bool, error) {
+		c := record.NumberChanges{}
+		err := tx.Scan(record.BucketHeader, store.Range{}, func(k, _ []byte) (bool, error) {
 			b, err := load(tx, uuid.UUID(k))
 			if err == nil {
-				c.note(b.spec.Owner, "", b.Status)
+				c.Note(b.spec.Owner, "", b.Status)
 			}
 			return true, err
 		})
@@ -204,15 +205,15 @@ func numbersIn(t testing.TB, s *store.Store) (kept, counted map[string]byStatus,
 			delete(n, "")
 			counted[key] = n
 		}
-		_, known, err = numbersOf(tx, allNumbersKey)
+		_, known, err = record.NumbersOf(tx, record.AllNumbersKey)
 		if err != nil {
 			return err
 		}
-		return tx.Scan(bucketNumber, store.Range{}, func(k, _ []byte) (bool, error) {
-			if string(k) == string(countedKey) {
+		return tx.Scan(record.BucketNumber, store.Range{}, func(k, _ []byte) (bool, error) {
+			if string(k) == string(record.CountedKey) {
 				return true, nil
 			}
-			n, _, err := store.GetJSON[byStatus](tx, bucketNumber, k)
+			n, _, err := store.GetJSON[record.ByStatus](tx, record.BucketNumber, k)
 			kept[string(k)] = n
 			return true, err
 		})
@@ -226,7 +227,7 @@ func numbersIn(t testing.TB, s *store.Store) (kept, counted map[string]byStatus,
 func checkNumbers(t testing.TB, s *store.Store) {
 	t.Helper()
 	kept, counted, known := numbersIn(t, s)
-	if !known || !maps.EqualFunc(kept, counted, maps.Equal[byStatus, byStatus]) {
+	if !known || !maps.EqualFunc(kept, counted, maps.Equal[record.ByStatus, record.ByStatus]) {
 		t.Errorf("known %t: the file says %v, its batches are %v", known, kept, counted)
 	}
 }
@@ -235,7 +236,7 @@ func checkNumbers(t testing.TB, s *store.Store) {
 // by a change, and once by a crash.
 func TestAnOlderFileIsCountedWhileBatchesChange(t *testing.T) {
 	s := openTestStore(t)
-	ids := fillBatches(t, s, owner, 5*countStep, true)
+	ids := fillBatches(t, s, owner, 5*record.CountStep, true)
 	e := listEngine(t, s)
 	if l, err := e.Batches(owner, Filter{}, Page{}); err != nil || l.TotalRecords != len(ids) || l.TotalIsMinimum {
 		t.Errorf("before it is counted: %d, %v", l.TotalRecords, err)
@@ -245,7 +246,7 @@ func TestAnOlderFileIsCountedWhileBatchesChange(t *testing.T) {
 	}
 	for i, done := 0, false; !done; i++ {
 		err := s.Update(t.Context(), func(tx *store.Tx) (err error) {
-			done, err = countSome(tx)
+			done, err = record.CountSome(tx)
 			return err
 		})
 		if err != nil {
@@ -265,7 +266,7 @@ func TestAnOlderFileIsCountedWhileBatchesChange(t *testing.T) {
 	}
 	checkNumbers(t, s)
 	l, err := e.Batches(owner, Filter{Status: []event.BatchStatus{event.BatchIsCompleted}}, Page{Limit: 200})
-	if err != nil || l.TotalRecords < 4*countStep || len(l.Records) != 200 {
+	if err != nil || l.TotalRecords < 4*record.CountStep || len(l.Records) != 200 {
 		t.Errorf("%d of %d records, %v", len(l.Records), l.TotalRecords, err)
 	}
 }
@@ -276,7 +277,7 @@ func TestNumbersThatCannotBeReadAreCountedAgain(t *testing.T) {
 		s := openTestStore(t)
 		fillBatches(t, s, owner, 30, false)
 		err := s.Update(context.Background(), func(tx *store.Tx) error {
-			return tx.Put(bucketNumber, ownerNumbersKey(owner), []byte("no JSON"))
+			return tx.Put(record.BucketNumber, record.OwnerNumbersKey(owner), []byte("no JSON"))
 		})
 		if err != nil {
 			t.Fatal(err)

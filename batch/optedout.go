@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/optout"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -13,7 +14,7 @@ import (
 const textOptedOut = "the recipient opted out of the batches of this user"
 
 // MayStillSend reports whether a batch exists and is not final, for optout.Config.
-func MayStillSend(tx *store.Tx, id uuid.UUID) bool { return tx.Has(bucketOpen, id[:]) }
+func MayStillSend(tx *store.Tx, id uuid.UUID) bool { return tx.Has(record.BucketOpen, id[:]) }
 
 // optedOut reports whether the recipient of the chosen item opted out. It is asked in the
 // commit that would make the item SENDING.
@@ -27,7 +28,7 @@ func (e *Engine) skip(tx *store.Tx, b *full, c choice, states []event.State) err
 	if err != nil {
 		return err
 	}
-	r.Status, r.EndedAt = ItemSkipped, tx.Now().UnixMilli()
+	r.Status, r.EndedAt = record.ItemSkipped, tx.Now().UnixMilli()
 	r.Code, r.Error = codeOptedOut, textOptedOut
 	b.pointAt(c)
 	b.putItem(tx, c.position, &r)
@@ -35,7 +36,7 @@ func (e *Engine) skip(tx *store.Tx, b *full, c choice, states []event.State) err
 }
 
 // give is full.give, and notes for a batch with opt-out words whom it writes to.
-func (e *Engine) give(tx *store.Tx, b *full, c choice) (itemRecord, error) {
+func (e *Engine) give(tx *store.Tx, b *full, c choice) (record.Item, error) {
 	r, err := b.give(tx, c)
 	if err == nil && e.cfg.OptOuts != nil && len(b.spec.Options.OptOutWords) > 0 && c.recipient != "" {
 		err = e.cfg.OptOuts.Contacted(tx, b.id, c.recipient)
@@ -44,12 +45,12 @@ func (e *Engine) give(tx *store.Tx, b *full, c choice) (itemRecord, error) {
 }
 
 // putWords stores the opt-out words of a batch. They count on all instances that it has, and had.
-func (e *Engine) putWords(tx *store.Tx, id uuid.UUID, s *spec) error {
+func (e *Engine) putWords(tx *store.Tx, id uuid.UUID, s *record.Spec) error {
 	if len(s.Options.OptOutWords) == 0 {
 		return nil
 	}
 	var ids []int64
-	for _, ref := range s.all() {
+	for _, ref := range s.All() {
 		ids = append(ids, ref.ID)
 	}
 	return e.cfg.OptOuts.Campaign(tx, id, s.Owner, s.Options.OptOutWords, ids)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -22,8 +23,8 @@ type partEnd struct {
 
 // partEnd returns nil unless the current item has more messages. It changes the outcome
 // to what it is for the whole item.
-func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
-	if !r.between() && (o.move != table.MoveSuccess || len(r.Parts) >= len(w.content.parts)-1) {
+func (w *worker) partEnd(r *record.Item, o *outcome) *partEnd {
+	if !r.Between() && (o.move != table.MoveSuccess || len(r.Parts) >= len(w.content.Parts)-1) {
 		return nil
 	}
 	p := &partEnd{receipt: o.receipt, goesOn: true}
@@ -38,7 +39,7 @@ func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
 		*o, p.goesOn = w.outcomeOf(Receipt{}, event.ErrNotConnected), false
 		o.changes = w.e.changesOf(r.Instance)
 	case gate.Shut(w.e.now()):
-		*o = outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, held: true, code: gate.Reason, reason: gate.Text}
+		*o = outcome{attempt: record.AttemptUnavailable, status: record.ItemPending, move: table.MoveBack, held: true, code: gate.Reason, reason: gate.Text}
 		p.goesOn = false
 	default:
 		*o = calledOff() // unless it goes on
@@ -50,9 +51,9 @@ func (w *worker) partEnd(r *itemRecord, o *outcome) *partEnd {
 }
 
 // optedOut reports whether the recipient of the current item has opted out by now.
-func (w *worker) optedOut(r *itemRecord) (is bool) {
+func (w *worker) optedOut(r *record.Item) (is bool) {
 	_ = w.e.cfg.Store.View(func(tx *store.Tx) error { // the commit looks again
-		is = w.e.optedOut(tx, w.b, choice{recipient: r.recipient()})
+		is = w.e.optedOut(tx, w.b, choice{recipient: r.Recipient()})
 		return nil
 	})
 	return is
@@ -60,20 +61,20 @@ func (w *worker) optedOut(r *itemRecord) (is bool) {
 
 // optedOut is the outcome of an item whose recipient opted out between two of its messages.
 func optedOut() outcome {
-	return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeOptedOut, reason: textOptedOut}
+	return outcome{attempt: record.AttemptFailed, status: record.ItemSkipped, move: table.MoveSkipped, code: codeOptedOut, reason: textOptedOut}
 }
 
 // partGate asks whether the instance of the current item may send the next message of it.
-func (w *worker) partGate(r *itemRecord) (gate Gate, able bool) {
+func (w *worker) partGate(r *record.Item) (gate Gate, able bool) {
 	if _, state, ok := w.e.cfg.Fleet.Instance(r.Instance); !ok || state != event.Online {
 		return Gate{}, false
 	}
-	return w.gate(r.Instance, unsent{position: w.b.Current, recipient: r.recipient()}), true
+	return w.gate(r.Instance, unsent{position: w.b.Current, recipient: r.Recipient()}), true
 }
 
 // waitForPart waits until the next message of the current item may leave, or something else
 // has to be done.
-func (w *worker) waitForPart(r *itemRecord) {
+func (w *worker) waitForPart(r *record.Item) {
 	if gate, able := w.partGate(r); able {
 		w.wait(gate.After.Sub(w.e.now()))
 	}
@@ -81,11 +82,11 @@ func (w *worker) waitForPart(r *itemRecord) {
 
 // apply puts the message that was sent into the item, and its next one if the item goes on.
 // Otherwise it returns the outcome for the item.
-func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *finishing) (goesOn bool, o outcome, err error) {
+func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *record.Item, f *finishing) (goesOn bool, o outcome, err error) {
 	o = f.outcome
 	sent := p.receipt.WhatsAppID != ""
 	if sent {
-		part := sentPart{Instance: item.Instance, WhatsApp: p.receipt.WhatsAppID}
+		part := record.SentPart{Instance: item.Instance, WhatsApp: p.receipt.WhatsAppID}
 		if p.receipt.Record != nil {
 			if part.MessageID, err = p.receipt.Record(tx); err != nil {
 				return false, o, recordError{err}
@@ -97,7 +98,7 @@ func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *f
 	if window, _ := b.windowAt(tx.Now()); !p.goesOn || b.Status != event.BatchProcessing || window != schedule.Open {
 		return false, o, nil
 	}
-	if e.optedOut(tx, b, choice{recipient: item.recipient()}) { // since partEnd looked
+	if e.optedOut(tx, b, choice{recipient: item.Recipient()}) { // since partEnd looked
 		return false, optedOut(), nil
 	}
 	if !sent && p.id == "" {
@@ -106,19 +107,4 @@ func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *itemRecord, f *f
 	item.ClientID = p.id
 	b.putItem(tx, b.Current, item)
 	return true, o, e.step(tx, b, table.Input{On: table.OnPart}, f.states, nil)
-}
-
-// between reports whether the item is SENDING and nothing of it is on its way: one of its
-// messages was sent, and the next one has no id.
-func (r *itemRecord) between() bool {
-	return r.Status == ItemSending && r.ClientID == "" && len(r.Parts) > 0
-}
-
-// prefers returns the instance that sent the last message of the item, which should send
-// the next one, too; 0: any.
-func (r *itemRecord) prefers() int64 {
-	if n := len(r.Parts); n > 0 {
-		return r.Parts[n-1].Instance
-	}
-	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -18,7 +19,7 @@ func threeParts(n int) CreateRequest {
 	req := request(n)
 	req.Message.Payload = []byte(`{"text":"one"}`)
 	for _, text := range []string{"two", "three"} {
-		req.More = append(req.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+		req.More = append(req.More, record.Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
 	}
 	return req
 }
@@ -59,7 +60,7 @@ func partsOf(a Attempt) string {
 
 func (r *rig) attemptsOf(position int) []Attempt {
 	r.Helper()
-	item, err := r.e.Item(owner, r.batch, itemID(r.batch, position))
+	item, err := r.e.Item(owner, r.batch, record.ItemID(r.batch, position))
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -101,12 +102,12 @@ func TestPartsAreSentInOrderToEachRecipient(t *testing.T) {
 func TestAFailedPartEndsItsItem(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
-		status ItemStatus
+		status record.ItemStatus
 		parts  string
 		event  string
 	}{
-		"certain":  {event.ErrSendRefused, ItemFailed, "SUCCESS! FAILED:SEND_MESSAGE_FAILED", "item_failed"},
-		"in doubt": {event.ErrOutcomeUnknown, ItemUnknown, "SUCCESS! UNKNOWN:SEND_RESULT_UNKNOWN", "item_unknown"},
+		"certain":  {event.ErrSendRefused, record.ItemFailed, "SUCCESS! FAILED:SEND_MESSAGE_FAILED", "item_failed"},
+		"in doubt": {event.ErrOutcomeUnknown, record.ItemUnknown, "SUCCESS! UNKNOWN:SEND_RESULT_UNKNOWN", "item_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,7 +176,7 @@ func TestAPauseActsBetweenTwoParts(t *testing.T) {
 		r.do(r.e.Pause)
 		close(hold)
 		r.status(event.BatchIsPaused)
-		if len(*sent) != 2 || r.items()[0].Status != ItemPending {
+		if len(*sent) != 2 || r.items()[0].Status != record.ItemPending {
 			t.Errorf("sent %v, %+v", *sent, r.items()[0])
 		}
 		r.do(r.e.StartBatch)
@@ -200,14 +201,14 @@ func TestACrashBetweenPartsLeavesNoDoubt(t *testing.T) {
 		req.Instances = req.Instances[:1]
 		r.create(req)
 		r.status(event.BatchProcessing)
-		if item := r.items()[0]; item.Status != ItemSending || item.ClientMessageID != nil {
+		if item := r.items()[0]; item.Status != record.ItemSending || item.ClientMessageID != nil {
 			t.Errorf("%+v", item)
 		}
 		r.crash()
 		r.boot()
 		defer r.stop()
 		synctest.Wait()
-		if item := r.items()[0]; item.Status != ItemPending || item.AttemptCount != 1 {
+		if item := r.items()[0]; item.Status != record.ItemPending || item.AttemptCount != 1 {
 			t.Errorf("%+v", item)
 		}
 		time.Sleep(4 * time.Hour)
@@ -261,12 +262,12 @@ func TestPartsOfHiddenInstancesHaveNoID(t *testing.T) {
 		r.create(threeParts(1))
 		time.Sleep(time.Hour)
 		r.status(event.BatchIsCompleted)
-		item, err := r.e.Shown(owner, func(id int64) bool { return id == 2 }).Item(r.batch, itemID(r.batch, 0))
+		item, err := r.e.Shown(owner, func(id int64) bool { return id == 2 }).Item(r.batch, record.ItemID(r.batch, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, a := range item.Attempts {
-			if a.InstanceID != 2 || a.Status == AttemptSuccess && partsOf(a) != "SUCCESS SUCCESS! SUCCESS!" {
+			if a.InstanceID != 2 || a.Status == record.AttemptSuccess && partsOf(a) != "SUCCESS SUCCESS! SUCCESS!" {
 				t.Errorf("%s: %+v", partsOf(a), a)
 			}
 		}

@@ -5,34 +5,10 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/uuid"
-
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
-
-func TestItemIDsAreReversible(t *testing.T) {
-	seen := map[uuid.UUID]bool{}
-	for range 50 {
-		batch := uuid.Must(uuid.NewV7())
-		for _, position := range []int{0, 1, 255, 99_999} {
-			item := itemID(batch, position)
-			back, ok := itemPosition(batch, item)
-			if !ok || back != position {
-				t.Fatalf("item %d came back as %d, %v", position, back, ok)
-			}
-			if _, ok := itemPosition(uuid.Must(uuid.NewV7()), item); ok {
-				t.Fatal("the item is found under another batch")
-			}
-			for _, id := range []uuid.UUID{item, attemptID(item, 1), attemptID(item, 2)} {
-				if id.Version() != 7 || id.Variant() != uuid.RFC4122 || seen[id] || id == batch {
-					t.Fatalf("%s: version %d, %s, seen %v", id, id.Version(), id.Variant(), seen[id])
-				}
-				seen[id] = true
-			}
-		}
-	}
-}
 
 func TestWorkerWithoutLeaseChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -42,16 +18,16 @@ func TestWorkerWithoutLeaseChangesNothing(t *testing.T) {
 		r.create(request(2))
 		r.status(process)
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			h, err := loadHeader(tx, r.batch)
+			h, err := record.LoadHeader(tx, r.batch)
 			h.Fence++
-			return errors.Join(err, putHeader(tx, r.batch, &h))
+			return errors.Join(err, record.PutHeader(tx, r.batch, &h))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		close(release)
 		v := r.status(process)
-		if v.Counts.Sending != 1 || v.Counts.Success != 0 || r.items()[0].Status != ItemSending {
+		if v.Counts.Sending != 1 || v.Counts.Success != 0 || r.items()[0].Status != record.ItemSending {
 			t.Errorf("the fenced worker changed %+v", v.Counts)
 		}
 		r.stop()
@@ -63,7 +39,7 @@ func TestFinishedBatchesLeaveTheIndexThatStartReads(t *testing.T) {
 		r.create(request(1))
 		r.status(event.BatchIsCompleted)
 		err := r.s.View(func(tx *store.Tx) error {
-			if tx.Has(bucketOpen, r.batch[:]) {
+			if tx.Has(record.BucketOpen, r.batch[:]) {
 				t.Error("a finished batch is still in it")
 			}
 			return nil

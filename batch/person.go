@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -51,9 +52,9 @@ func (p *positions) of(tx *store.Tx, b *full, digits string) (position int, foun
 	defer p.mu.Unlock()
 	if p.items == nil {
 		items := make([]numbered, 0, b.Counts.Total)
-		err := tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+		err := tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 			if position, r, err := b.readItem(key, raw); err == nil {
-				items = append(items, numbered{recipientNumber(r.recipient()), position})
+				items = append(items, numbered{recipientNumber(r.Recipient()), position})
 			}
 			return true, nil
 		})
@@ -96,7 +97,7 @@ func (w *worker) found(digits string, first bool) func(context.Context, string) 
 				switch r, err := b.loadOrLost(tx, position); {
 				case err != nil:
 					return err
-				case r.Status == ItemSending, r.Status == ItemSuccess, r.Status == ItemUnknown:
+				case r.Status == record.ItemSending, r.Status == record.ItemSuccess, r.Status == record.ItemUnknown:
 					return errDuplicate
 				}
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -93,7 +94,7 @@ func partFrom[T any](s Shown, b *full, from []byte, read func(b *full, tx *store
 		part = make([]T, 0, min(partSize, now.Counts.Total))
 		r := now.itemRange()
 		r.From, r.Limit = from, partSize
-		return tx.Scan(bucketItem, r, func(key, value []byte) (bool, error) {
+		return tx.Scan(record.BucketItem, r, func(key, value []byte) (bool, error) {
 			item, err := read(&now, tx, key, value)
 			if err == nil {
 				part, last = append(part, item), key
@@ -123,29 +124,29 @@ func (b *full) readSent(_ *store.Tx, key, value []byte) (Sent, error) {
 
 // sent returns the acknowledged messages of an item, without those from hidden instances. Those of the batch that it is
 // a retry of count once the item was tried.
-func (b *full) sent(r itemRecord) Sent {
+func (b *full) sent(r record.Item) Sent {
 	if r.StartedAt == 0 {
 		return Sent{}
 	}
 	s := Sent{JID: r.JID, At: milli(r.StartedAt)}
-	add := func(p sentPart) {
-		if b.spec.hides(p.Instance) {
+	add := func(p record.SentPart) {
+		if b.spec.Hides(p.Instance) {
 			return
 		}
 		if len(s.Messages) == 0 {
-			s.Instance = InstanceRef{p.Instance, b.spec.instanceName(p.Instance)}
+			s.Instance = record.InstanceRef{ID: p.Instance, Name: b.spec.InstanceName(p.Instance)}
 		}
 		s.Messages = append(s.Messages, SentMessage{p.Instance, p.MessageID, p.WhatsApp})
 	}
 	for _, p := range r.Parts {
 		add(p)
 	}
-	if r.Status == ItemSuccess {
-		add(sentPart{r.Instance, r.WhatsApp, r.MessageID})
+	if r.Status == record.ItemSuccess {
+		add(record.SentPart{Instance: r.Instance, WhatsApp: r.WhatsApp, MessageID: r.MessageID})
 		s.At = milli(r.EndedAt)
 	}
 	if s.JID == "" && len(s.Messages) > 0 {
-		if to, err := event.ParseRecipient(r.recipient()); err == nil {
+		if to, err := event.ParseRecipient(r.Recipient()); err == nil {
 			s.JID = to.JID()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -76,7 +77,7 @@ func TestProcessingShowsTheStateWhenRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, item := range part {
-				if item.Status == ItemSuccess {
+				if item.Status == record.ItemSuccess {
 					sent++
 				}
 			}

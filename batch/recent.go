@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
@@ -16,79 +17,59 @@ import (
 // part of a commit.
 const maxRecent = 8
 
-// recentItem is an item whose record in its header is newer than the one in
-// its own bucket.
-type recentItem struct {
-	position int
-	raw      []byte // encoded
-}
-
-// recent returns the record of an item in the header, or nil.
-func (h *header) recent(position int) []byte {
-	for _, i := range h.Recent {
-		if i.position == position {
-			return i.raw
-		}
-	}
-	return nil
-}
-
 // loadItem reads an item as this transaction sees it.
-func (b *full) loadItem(tx *store.Tx, position int) (itemRecord, error) {
-	key := itemKey(b.id, position)
-	raw := b.recent(position)
+func (b *full) loadItem(tx *store.Tx, position int) (record.Item, error) {
+	key := record.ItemKey(b.id, position)
+	raw := b.Newest(position)
 	if raw == nil {
 		var err error
-		if raw, err = tx.Get(bucketItem, key); err != nil {
-			return itemRecord{}, err
+		if raw, err = tx.Get(record.BucketItem, key); err != nil {
+			return record.Item{}, err
 		}
 	}
 	if raw == nil {
-		return itemRecord{}, fmt.Errorf("batch %s: item %d: %w", b.id, position, ErrNotFound)
+		return record.Item{}, fmt.Errorf("batch %s: item %d: %w", b.id, position, ErrNotFound)
 	}
 	_, r, err := b.readItem(key, raw)
 	if err != nil {
-		err = tx.Unreadable(bucketItem, key, err)
+		err = tx.Unreadable(record.BucketItem, key, err)
 	}
 	return r, err
 }
 
 // loadOrLost is loadItem for callers that tolerate damage: an item whose record is
 // damaged has no recipient, and no message is sent for it.
-func (b *full) loadOrLost(tx *store.Tx, position int) (itemRecord, error) {
+func (b *full) loadOrLost(tx *store.Tx, position int) (record.Item, error) {
 	r, err := b.loadItem(tx, position)
 	if errors.Is(err, store.ErrDamaged) {
-		return itemRecord{}, nil
+		return record.Item{}, nil
 	}
 	return r, err
 }
 
-// lost reports whether loadOrLost found the item's record damaged.
-func (r itemRecord) lost() bool { return r.recipient() == "" }
-
 // readItem returns the item of a key and a value of the items' bucket,
 // in its newest form.
-func (b *full) readItem(key, raw []byte) (position int, r itemRecord, err error) {
-	position = itemKeyPosition(key)
-	if newer := b.recent(position); newer != nil {
+func (b *full) readItem(key, raw []byte) (position int, r record.Item, err error) {
+	position = record.ItemKeyPosition(key)
+	if newer := b.Newest(position); newer != nil {
 		raw = newer
 	}
-	if r, err = decodeItem(raw); err != nil {
+	if r, err = record.DecodeItem(raw); err != nil {
 		err = fmt.Errorf("batch %s: item %d: %w", b.id, position, err)
 	}
 	return position, r, err
 }
 
 // putItem puts the item into the header, which step stores.
-func (b *full) putItem(tx *store.Tx, position int, r *itemRecord) {
+func (b *full) putItem(tx *store.Tx, position int, r *record.Item) {
 	r.UpdatedAt = tx.Now().UnixMilli()
 	for i := range b.Recent {
-		if b.Recent[i].position == position {
-			b.Recent[i].raw = r.encode()
+		if b.Recent[i].Position == position {
+			b.Recent[i].Raw = r.Encode()
 			return
 		}
 	}
-	b.Recent = append(b.Recent, recentItem{position, r.encode()})
+	b.Recent = append(b.Recent, record.Newer{Position: position, Raw: r.Encode()})
 }
 
 // turn reports whether the items of a running batch move now. Batches that began
@@ -104,15 +85,15 @@ func (b *full) settle(tx *store.Tx) error {
 	if table.Busy(b.Status) && (len(b.Recent) < 2 || !b.turn()) {
 		return nil
 	}
-	sending := func(i recentItem) bool { return b.Counts.Sending > 0 && i.position == b.Current }
+	sending := func(i record.Newer) bool { return b.Counts.Sending > 0 && i.Position == b.Current }
 	for _, i := range b.Recent {
 		if sending(i) {
 			continue
 		}
-		if err := tx.Put(bucketItem, itemKey(b.id, i.position), i.raw); err != nil {
+		if err := tx.Put(record.BucketItem, record.ItemKey(b.id, i.Position), i.Raw); err != nil {
 			return err
 		}
 	}
-	b.Recent = slices.DeleteFunc(b.Recent, func(i recentItem) bool { return !sending(i) })
+	b.Recent = slices.DeleteFunc(b.Recent, func(i record.Newer) bool { return !sending(i) })
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -31,11 +32,11 @@ func standing(r CreateRequest, position int) *scripted {
 func (r *rig) inFile() (settled, held int) {
 	r.Helper()
 	err := r.s.View(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, r.batch)
+		h, err := record.LoadHeader(tx, r.batch)
 		held = len(h.Recent)
-		return errors.Join(err, tx.Scan(bucketItem, store.Range{Prefix: r.batch[:]}, func(_, raw []byte) (bool, error) {
-			item, err := decodeItem(raw)
-			if item.Status == ItemSuccess {
+		return errors.Join(err, tx.Scan(record.BucketItem, store.Range{Prefix: r.batch[:]}, func(_, raw []byte) (bool, error) {
+			item, err := record.DecodeItem(raw)
+			if item.Status == record.ItemSuccess {
 				settled++
 			}
 			return true, err
@@ -51,7 +52,7 @@ func (r *rig) successes() int {
 	r.Helper()
 	n := 0
 	for _, i := range r.items() {
-		if i.Status == ItemSuccess {
+		if i.Status == record.ItemSuccess {
 			n++
 		}
 	}
@@ -71,7 +72,7 @@ func TestReadersSeeTheNewestItemRecords(t *testing.T) {
 			t.Fatalf("%d items in their bucket, %d in the header; want %d, and %d together", settled, held, since+1, reached+1)
 		}
 		items := r.items()
-		if got := r.successes(); got != reached || v.Counts.Success != reached || items[reached].Status != ItemSending {
+		if got := r.successes(); got != reached || v.Counts.Success != reached || items[reached].Status != record.ItemSending {
 			t.Errorf("%d items read SUCCESS, %d counted, want %d; the next is %s", got, v.Counts.Success, reached, items[reached].Status)
 		}
 		attempts, err := r.e.Attempts(owner, r.batch, ItemFilter{Status: []string{"SUCCESS"}}, Page{Limit: 200})
@@ -79,7 +80,7 @@ func TestReadersSeeTheNewestItemRecords(t *testing.T) {
 			t.Errorf("%d attempts, %v", len(attempts.Records), err)
 		}
 		last, err := r.e.Item(owner, r.batch, items[reached-1].ID)
-		if err != nil || last.Status != ItemSuccess || len(last.Attempts) != 1 {
+		if err != nil || last.Status != record.ItemSuccess || len(last.Attempts) != 1 {
 			t.Errorf("the last item reads %+v, %v", last, err)
 		}
 		r.stop()
@@ -97,7 +98,7 @@ func TestItemsInTheHeaderSurviveACrash(t *testing.T) {
 		r.crash()
 		r.boot()
 		r.status(event.BatchIsInterrupted)
-		if got := r.successes(); got != reached || r.items()[reached].Status != ItemUnknown {
+		if got := r.successes(); got != reached || r.items()[reached].Status != record.ItemUnknown {
 			t.Errorf("%d items are SUCCESS, want %d; the next is %s", got, reached, r.items()[reached].Status)
 		}
 		if settled, held := r.inFile(); settled != reached || held != 0 {
@@ -114,7 +115,7 @@ func TestHeaderItemsMoveAtDifferentTimes(t *testing.T) {
 	for position := range 3 * maxRecent {
 		moving := 0
 		for id := range byte(maxRecent) {
-			b := full{id: uuid.UUID{15: id}, header: header{Current: position}}
+			b := full{id: uuid.UUID{15: id}, Header: record.Header{Current: position}}
 			if !b.turn() {
 				continue
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/internal/prune"
@@ -18,7 +19,6 @@ import (
 )
 
 const (
-	removeStep = 1000 // records that one commit removes
 	expireRead = 1000 // headers that one read transaction looks at
 	expireStep = 100  // batches that one commit takes from their readers
 )
@@ -29,10 +29,10 @@ const (
 // batch that is not final.
 func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 	err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if !tx.Has(bucketOwner, store.Key(owner, id)) {
+		if !tx.Has(record.BucketOwner, store.Key(owner, id)) {
 			return ErrNotFound
 		}
-		h, err := loadHeader(tx, id)
+		h, err := record.LoadHeader(tx, id)
 		if err != nil {
 			return err
 		}
@@ -53,13 +53,13 @@ func (e *Engine) Delete(ctx context.Context, owner, id uuid.UUID) error {
 // every batch, and leaves a mark for the removal of its records.
 func (e *Engine) withdraw(tx *store.Tx, owner, id uuid.UUID, status event.BatchStatus) error {
 	return errors.Join(
-		tx.Delete(bucketOwner, store.Key(owner, id)),
-		tx.Delete(bucketHeader, id[:]),
-		tx.Delete(bucketSpec, id[:]),
-		tx.Delete(bucketMessage, id[:]),
-		tx.Put(bucketRemoving, id[:], nil),
+		tx.Delete(record.BucketOwner, store.Key(owner, id)),
+		tx.Delete(record.BucketHeader, id[:]),
+		tx.Delete(record.BucketSpec, id[:]),
+		tx.Delete(record.BucketMessage, id[:]),
+		tx.Put(record.BucketRemoving, id[:], nil),
 		e.cfg.Outbox.Forget(tx, id),
-		noteStatus(tx, owner, id, status, ""),
+		record.NoteStatus(tx, owner, id, status, ""),
 	)
 }
 
@@ -89,7 +89,7 @@ func (e *Engine) remove() {
 func (e *Engine) removeAll() error {
 	for more := true; more && !e.stopping(); {
 		err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
-			more, err = anyOf(tx, bucketRemoving)
+			more, err = record.AnyOf(tx, record.BucketRemoving)
 			return err
 		})
 		if err != nil || !more {
@@ -102,27 +102,18 @@ func (e *Engine) removeAll() error {
 	return nil
 }
 
-// anyOf reports whether a bucket has a record.
-func anyOf(tx *store.Tx, bucket string) (found bool, err error) {
-	err = tx.Scan(bucket, store.Range{Limit: 1}, func(_, _ []byte) (bool, error) {
-		found = true
-		return false, nil
-	})
-	return found, err
-}
-
 // removeSome removes removeStep records of withdrawn batches, with the marks of
 // those without further records.
 func removeSome(tx *store.Tx) error {
 	var withdrawn []uuid.UUID
-	err := tx.Scan(bucketRemoving, store.Range{Limit: removeStep}, func(k, _ []byte) (bool, error) {
+	err := tx.Scan(record.BucketRemoving, store.Range{Limit: record.RemoveStep}, func(k, _ []byte) (bool, error) {
 		id, err := uuid.FromBytes(k)
 		withdrawn = append(withdrawn, id)
 		return true, err
 	})
-	room := removeStep
+	room := record.RemoveStep
 	for _, id := range withdrawn {
-		for _, bucket := range []string{bucketItem, bucketDetails, bucketAttempt} {
+		for _, bucket := range []string{record.BucketItem, record.BucketDetails, record.BucketAttempt} {
 			if err != nil || room <= 0 {
 				return err
 			}
@@ -133,7 +124,7 @@ func removeSome(tx *store.Tx) error {
 		if err != nil || room <= 0 {
 			return err
 		}
-		err = tx.Delete(bucketRemoving, id[:])
+		err = tx.Delete(record.BucketRemoving, id[:])
 		room--
 	}
 	return err
@@ -157,7 +148,7 @@ func (e *Engine) expireOnce(before time.Time) (oldest time.Time, err error) {
 	var young expiryLook
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
 		r := store.Range{From: idAt(before), Before: idAt(now), Limit: 1}
-		return tx.Scan(bucketHeader, r, func(k, _ []byte) (bool, error) {
+		return tx.Scan(record.BucketHeader, r, func(k, _ []byte) (bool, error) {
 			young.keep(createdAt(k))
 			return false, nil
 		})
@@ -212,17 +203,17 @@ type expiryLook struct {
 func (l *expiryLook) read(tx *store.Tx, r store.Range, before time.Time) error {
 	seen := 0
 	l.expired = nil
-	err := tx.Scan(bucketHeader, r, func(k, v []byte) (bool, error) {
+	err := tx.Scan(record.BucketHeader, r, func(k, v []byte) (bool, error) {
 		seen, l.last = seen+1, k
 		id, err := uuid.FromBytes(k)
 		if err != nil {
 			return true, nil //nolint:nilerr // no batch has such a key
 		}
-		h, err := decodeHeader(v)
+		h, err := record.DecodeHeader(v)
 		if err != nil || !table.Final(h.Status) {
 			return true, nil //nolint:nilerr // a damaged batch is left alone
 		}
-		if ended := h.finalAt(); ended.Before(before) {
+		if ended := h.FinalAt(); ended.Before(before) {
 			l.expired = append(l.expired, id)
 		} else {
 			l.keep(ended)
@@ -250,21 +241,13 @@ func idAt(at time.Time) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(max(0, at.UnixMilli()))<<16)
 }
 
-// finalAt returns when a final batch became final.
-func (h *header) finalAt() time.Time {
-	if h.Status == event.BatchIsStopped {
-		return time.UnixMilli(h.StoppedAt)
-	}
-	return time.UnixMilli(h.CompletedAt)
-}
-
 // withdrawAll withdraws those of some final batches that still exist.
 func (e *Engine) withdrawAll(tx *store.Tx, some []uuid.UUID) error {
 	for _, id := range some {
-		s, found, err := store.GetJSON[spec](tx, bucketSpec, id[:])
-		var h header
+		s, found, err := store.GetJSON[record.Spec](tx, record.BucketSpec, id[:])
+		var h record.Header
 		if err == nil && found {
-			h, err = loadHeader(tx, id)
+			h, err = record.LoadHeader(tx, id)
 		}
 		if errors.Is(err, store.ErrDamaged) || errors.Is(err, ErrNotFound) || err == nil && !found {
 			continue

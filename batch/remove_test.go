@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -20,12 +21,12 @@ import (
 func (r *rig) rows() map[string]int {
 	r.Helper()
 	all := map[string]int{}
-	for _, b := range Buckets() {
+	for _, b := range record.Buckets() {
 		n, err := r.s.Rows(b.Name)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if n > 0 && b.Name != bucketNumber { // of these, checkNumbers
+		if n > 0 && b.Name != record.BucketNumber { // of these, checkNumbers
 			all[b.Name] = n
 		}
 	}
@@ -54,7 +55,7 @@ func (r *rig) gone(id uuid.UUID) {
 	_, errs["batch"] = r.e.Batch(owner, id)
 	_, errs["items"] = r.e.Items(owner, id, ItemFilter{}, Page{})
 	_, errs["attempts"] = r.e.Attempts(owner, id, ItemFilter{}, Page{})
-	_, errs["item"] = r.e.Item(owner, id, itemID(id, 0))
+	_, errs["item"] = r.e.Item(owner, id, record.ItemID(id, 0))
 	_, _, errs["processing"] = r.e.Processing(owner, id)
 	_, errs["pause of an operator"] = r.e.PauseAny(ctx, id)
 	_, errs["stop of an operator"] = r.e.StopAny(ctx, id)
@@ -119,7 +120,7 @@ func TestOnlyOwnFinalBatchesCanBeDeleted(t *testing.T) {
 // crash leaves it: no reader finds a part of the batch, and the next start goes
 // on until nothing is left.
 func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
-	const items, attempts = 2*removeStep + 300, removeStep + 1
+	const items, attempts = 2*record.RemoveStep + 300, record.RemoveStep + 1
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(1)
 		r := newRig(t, f, func(c *Config) { c.Enabled = false })
@@ -127,7 +128,7 @@ func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
 		r.create(request(items))
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
 			for n := range attempts {
-				if err := store.PutJSON(tx, bucketAttempt, attemptKey(r.batch, n, 1), attemptRecord{}); err != nil {
+				if err := store.PutJSON(tx, record.BucketAttempt, record.AttemptKey(r.batch, n, 1), record.Attempt{}); err != nil {
 					return err
 				}
 			}
@@ -170,14 +171,14 @@ func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
 			s := openStore(t, r.path)
 			had := left
 			left = 0
-			for _, b := range []string{bucketItem, bucketAttempt} {
+			for _, b := range []string{record.BucketItem, record.BucketAttempt} {
 				rows, err := s.Rows(b)
 				if err != nil {
 					t.Fatal(err)
 				}
 				left += rows
 			}
-			if removed := had - left; removed > removeStep || n > 0 && removed == 0 {
+			if removed := had - left; removed > record.RemoveStep || n > 0 && removed == 0 {
 				t.Errorf("commit %d removed %d records", n, removed)
 			}
 			if err := s.Close(); err != nil {
@@ -187,7 +188,7 @@ func TestDeletionIsAtomicAndSurvivesACrash(t *testing.T) {
 			r.gone(r.batch)
 			synctest.Wait()
 			r.gone(r.batch)
-			want := map[string]int{bucketHeader: 1, bucketSpec: 1, bucketMessage: 1, bucketOwner: 1, bucketOpen: 1, bucketItem: 3}
+			want := map[string]int{record.BucketHeader: 1, record.BucketSpec: 1, record.BucketMessage: 1, record.BucketOwner: 1, record.BucketOpen: 1, record.BucketItem: 3}
 			if got := r.rows(); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("after the start on the file of commit %d there is %v, want %v", n, got, want)
 			}
@@ -257,7 +258,7 @@ func TestFinalBatchesGoWhenTheirRetentionIsOver(t *testing.T) {
 			began = ended.CompletedAt.Time
 			at(life-time.Minute, map[uuid.UUID]bool{slow: true, unfinished: true})
 			at(life+life/10, map[uuid.UUID]bool{slow: false, unfinished: true})
-			want := map[string]int{bucketHeader: 1, bucketSpec: 1, bucketMessage: 1, bucketOwner: 1, bucketOpen: 1, bucketItem: 2}
+			want := map[string]int{record.BucketHeader: 1, record.BucketSpec: 1, record.BucketMessage: 1, record.BucketOwner: 1, record.BucketOpen: 1, record.BucketItem: 2}
 			if got := r.rows(); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("left are %v, want %v", got, want)
 			}
@@ -276,18 +277,18 @@ func TestFutureIDDoesNotPreventRetention(t *testing.T) {
 			copy(id[:6], idAt(time.Now().Add(ahead)))
 			err := r.s.Update(t.Context(), func(tx *store.Tx) error {
 				now := tx.Now().UnixMilli()
-				h := header{Core: table.Core{Status: complete}, CompletedAt: now}
+				h := record.Header{Core: table.Core{Status: complete}, CompletedAt: now}
 				return errors.Join(
-					putHeader(tx, id, &h), store.PutJSON(tx, bucketSpec, id[:], spec{Owner: owner, CreatedAt: now}),
-					store.PutJSON(tx, bucketMessage, id[:], messageRecord{}), tx.Put(bucketOwner, store.Key(owner, id), nil),
-					noteStatus(tx, owner, id, "", complete),
+					record.PutHeader(tx, id, &h), store.PutJSON(tx, record.BucketSpec, id[:], record.Spec{Owner: owner, CreatedAt: now}),
+					store.PutJSON(tx, record.BucketMessage, id[:], record.Message{}), tx.Put(record.BucketOwner, store.Key(owner, id), nil),
+					record.NoteStatus(tx, owner, id, "", complete),
 				)
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(99 * time.Hour)
-			if left := r.rows(); left[bucketHeader] != 1 {
+			if left := r.rows(); left[record.BucketHeader] != 1 {
 				t.Errorf("an id %s ahead: before its time there is %v", ahead, left)
 			}
 			time.Sleep(200 * time.Hour)

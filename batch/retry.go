@@ -6,30 +6,32 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
 
 // RetryRequest selects items of a final batch for a new one.
 type RetryRequest struct {
-	Status []ItemStatus // empty: those that FAILED
-	Codes  []string     // only items with one of these error codes; empty: with any or none
+	Status []record.ItemStatus // empty: those that FAILED
+	Codes  []string            // only items with one of these error codes; empty: with any or none
 
 	Name      string // of the new batch
-	Instances []InstanceRef
+	Instances []record.InstanceRef
 
 	// MayUnknown allows UNKNOWN in Status: the message may reach these recipients twice.
 	MayUnknown bool
 	// Check is called with the recipients before anything is stored; its error refuses the
 	// retry. It may be nil.
-	Check func(*Recipients) error
+	Check func(*mailing.Recipients) error
 
 	Key      uuid.UUID                              // see CreateRequest
 	InCommit func(tx *store.Tx, created View) error // see CreateRequest
 }
 
 // retriable are the statuses of items that a retry may select.
-var retriable = []ItemStatus{ItemFailed, ItemSkipped, ItemPending, ItemUnknown}
+var retriable = []record.ItemStatus{record.ItemFailed, record.ItemSkipped, record.ItemPending, record.ItemUnknown}
 
 // Retry creates a batch with the message, the options and those recipients of a final one that r
 // selects. It starts at once, and has no schedule. Errors are ErrNotFound, *table.TransitionError
@@ -39,7 +41,7 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 		return View{}, err
 	}
 	var b *full
-	var list *Recipients
+	var list *mailing.Recipients
 	err := e.cfg.Store.View(func(tx *store.Tx) (err error) {
 		if b, err = e.Shown(owner, nil).load(tx, id); err != nil {
 			return err
@@ -69,13 +71,13 @@ func (e *Engine) Retry(ctx context.Context, owner, id uuid.UUID, r RetryRequest)
 
 func (r *RetryRequest) validate() error {
 	if len(r.Status) == 0 {
-		r.Status = []ItemStatus{ItemFailed}
+		r.Status = []record.ItemStatus{record.ItemFailed}
 	}
 	for _, s := range r.Status {
 		switch {
 		case !slices.Contains(retriable, s):
 			return invalid(InvalidRetry, "status may have FAILED, SKIPPED, PENDING and UNKNOWN")
-		case s == ItemUnknown && !r.MayUnknown:
+		case s == record.ItemUnknown && !r.MayUnknown:
 			return invalid(InvalidRetry, "status has UNKNOWN, which may have arrived; to send to these recipients again, perhaps twice, set includeUnknown to true")
 		}
 	}
@@ -83,37 +85,37 @@ func (r *RetryRequest) validate() error {
 }
 
 // selected returns the recipients of the items that r selects.
-func (b *full) selected(tx *store.Tx, r RetryRequest) (*Recipients, error) {
-	list := &Recipients{names: b.message.Variables, objects: b.message.Templated}
-	err := tx.Scan(bucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
+func (b *full) selected(tx *store.Tx, r RetryRequest) (*mailing.Recipients, error) {
+	list := &mailing.Recipients{Names: b.message.Variables, Objects: b.message.Templated}
+	err := tx.Scan(record.BucketItem, b.itemRange(), func(key, raw []byte) (bool, error) {
 		position, item, err := b.readItem(key, raw)
-		if err != nil || item.lost() || !slices.Contains(r.Status, item.shownStatus()) ||
+		if err != nil || item.Lost() || !slices.Contains(r.Status, item.ShownStatus()) ||
 			len(r.Codes) > 0 && !slices.Contains(r.Codes, item.Code) {
-			return true, ignoreDamage(err)
+			return true, record.IgnoreDamage(err)
 		}
-		return true, ignoreDamage(b.retryItem(tx, list, position, item))
+		return true, record.IgnoreDamage(b.retryItem(tx, list, position, item))
 	})
 	return list, err
 }
 
 // retryItem adds the recipient of an item, with all that is its own, to those of a retry.
-func (b *full) retryItem(tx *store.Tx, list *Recipients, position int, r itemRecord) error {
+func (b *full) retryItem(tx *store.Tx, list *mailing.Recipients, position int, r record.Item) error {
 	var own []byte
 	if r.Detailed {
-		if _, err := loadDetails(tx, b.id, position, &r); err != nil {
+		if _, err := record.LoadDetails(tx, b.id, position, &r); err != nil {
 			return err
 		}
 		var err error
-		if own, err = tx.Get(bucketDetails, itemKey(b.id, position)); err != nil {
+		if own, err = tx.Get(record.BucketDetails, record.ItemKey(b.id, position)); err != nil {
 			return err
 		}
 	}
 	if len(r.Parts) > 0 { // it begins with the message after these
-		if list.sent == nil {
-			list.sent = map[int][]sentPart{}
+		if list.Sent == nil {
+			list.Sent = map[int][]record.SentPart{}
 		}
-		list.sent[list.Len()] = r.Parts
+		list.Sent[list.Len()] = r.Parts
 	}
-	list.add([]byte(r.Input), own)
+	list.Append([]byte(r.Input), own)
 	return nil
 }

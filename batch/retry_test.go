@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -22,9 +24,9 @@ func (r *rig) retried() View {
 		return end
 	}
 	req := personal("Hi {{name}}", "name=Ana", "name=Bo", "name=Cy", "name=Di")
-	req.List.numbers, req.List.details = packed{}, packed{}
+	req.List.Numbers, req.List.Details = mailing.Packed{}, mailing.Packed{}
 	for i, name := range []string{"Ana", "Bo", "Cy", "Di"} {
-		req.List.Add(Recipient{Number: request(4).Recipients[i], ExternalID: "row " + name, Variables: map[string]*string{"name": &name}})
+		req.List.Add(mailing.Recipient{Number: request(4).Recipients[i], ExternalID: "row " + name, Variables: map[string]*string{"name": &name}})
 	}
 	req.Options.SkipUnregistered = true
 	v := r.create(req)
@@ -40,11 +42,11 @@ func TestARetryGoesToTheItemsThatFailed(t *testing.T) {
 		old := r.retried()
 		for want, req := range map[string]RetryRequest{
 			"Ana":       {},
-			"Di":        {Status: []ItemStatus{ItemSkipped}},
-			"Ana Bo":    {Status: []ItemStatus{ItemFailed, ItemUnknown}, MayUnknown: true},
-			"Ana Di":    {Status: []ItemStatus{ItemFailed, ItemSkipped}},
-			"Bo":        {Status: []ItemStatus{ItemUnknown, ItemFailed}, MayUnknown: true, Codes: []string{event.SendResultUnknown}},
-			"Ana Bo Di": {Status: []ItemStatus{ItemFailed, ItemSkipped, ItemUnknown}, MayUnknown: true},
+			"Di":        {Status: []record.ItemStatus{record.ItemSkipped}},
+			"Ana Bo":    {Status: []record.ItemStatus{record.ItemFailed, record.ItemUnknown}, MayUnknown: true},
+			"Ana Di":    {Status: []record.ItemStatus{record.ItemFailed, record.ItemSkipped}},
+			"Bo":        {Status: []record.ItemStatus{record.ItemUnknown, record.ItemFailed}, MayUnknown: true, Codes: []string{event.SendResultUnknown}},
+			"Ana Bo Di": {Status: []record.ItemStatus{record.ItemFailed, record.ItemSkipped, record.ItemUnknown}, MayUnknown: true},
 		} {
 			req.Name, req.Instances = "again", request(0).Instances
 			v, err := r.e.Retry(t.Context(), owner, old.ID, req)
@@ -82,10 +84,10 @@ func TestARetryIsRefused(t *testing.T) {
 			req  RetryRequest
 			code string
 		}{
-			"unknown without saying so": {RetryRequest{Status: []ItemStatus{ItemUnknown}}, InvalidRetry},
-			"what has arrived":          {RetryRequest{Status: []ItemStatus{ItemSuccess}}, InvalidRetry},
-			"no status":                 {RetryRequest{Status: []ItemStatus{"LOST"}}, InvalidRetry},
-			"nothing of that status":    {RetryRequest{Status: []ItemStatus{ItemPending}}, NothingToRetry},
+			"unknown without saying so": {RetryRequest{Status: []record.ItemStatus{record.ItemUnknown}}, InvalidRetry},
+			"what has arrived":          {RetryRequest{Status: []record.ItemStatus{record.ItemSuccess}}, InvalidRetry},
+			"no status":                 {RetryRequest{Status: []record.ItemStatus{"LOST"}}, InvalidRetry},
+			"nothing of that status":    {RetryRequest{Status: []record.ItemStatus{record.ItemPending}}, NothingToRetry},
 			"nothing of that code":      {RetryRequest{Codes: []string{event.SendResultUnknown}}, NothingToRetry},
 			"a name that is too long":   {RetryRequest{Instances: request(0).Instances, Name: strings.Repeat("x", MaxName+1)}, InvalidName},
 		} {
@@ -95,7 +97,7 @@ func TestARetryIsRefused(t *testing.T) {
 			}
 		}
 		refused := errors.New("not these")
-		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Check: func(to *Recipients) error {
+		_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Check: func(to *mailing.Recipients) error {
 			if to.Len() != 1 {
 				t.Errorf("%d recipients", to.Len())
 			}
@@ -120,7 +122,7 @@ func TestPendingItemsOfAStoppedBatchAreRetriedByName(t *testing.T) {
 		if _, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances}); err == nil {
 			t.Error("without their name")
 		}
-		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}})
+		v, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []record.ItemStatus{record.ItemPending}})
 		if err != nil || v.Counts.Total != 3 {
 			t.Errorf("%+v, %v", v, err)
 		}
@@ -135,7 +137,7 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			defer func() { r.stop() }()
 			old := r.aDraft(request(2*chunk + 1))
 			r.do(r.e.StopBatch)
-			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []ItemStatus{ItemPending}, InCommit: func(*store.Tx, View) error {
+			_, err := r.e.Retry(t.Context(), owner, old.ID, RetryRequest{Name: "x", Instances: request(0).Instances, Status: []record.ItemStatus{record.ItemPending}, InCommit: func(*store.Tx, View) error {
 				if !last {
 					return context.Canceled
 				}
@@ -148,7 +150,7 @@ func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
 			if lerr != nil || (err == nil) != last || last != (len(l.Records) == 2) {
 				t.Errorf("%v, %v, %d", err, lerr, len(l.Records))
 			}
-			if items, want := records(t, r.s, bucketItem), (2*chunk+1)*len(l.Records); items != want {
+			if items, want := records(t, r.s, record.BucketItem), (2*chunk+1)*len(l.Records); items != want {
 				t.Errorf("%d items, want %d", items, want)
 			}
 		})
@@ -172,7 +174,7 @@ func TestARetryBeginsAtThePartThatFailed(t *testing.T) {
 		req := request(1)
 		req.Message.Payload = []byte(`{"text":"one"}`)
 		for _, text := range []string{"two", "three"} {
-			req.More = append(req.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+			req.More = append(req.More, record.Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
 		}
 		old := r.create(req)
 		r.status(event.BatchIsWithErrors)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -104,7 +105,7 @@ func (j *journal) flying() int64 {
 	j.Helper()
 	synctest.Wait()
 	for _, i := range j.items() {
-		if i.Status == ItemSending {
+		if i.Status == record.ItemSending {
 			return *i.SelectedInstanceID
 		}
 	}
@@ -198,14 +199,14 @@ func TestNewlyKnownContactIsSent(t *testing.T) {
 		j.status(waitInst)
 		f.learns(j.e, 2, number(200))
 		j.status(process)
-		if items := j.items(); items[200].Status != ItemSending || *items[200].SelectedInstanceID != 2 {
+		if items := j.items(); items[200].Status != record.ItemSending || *items[200].SelectedInstanceID != 2 {
 			t.Errorf("item 200 is %+v", items[200])
 		}
 		f.learns(j.e, 1, number(3)) // while another is on its way
 		j.answer(nil)
 		j.answer(nil)
 		j.status(waitInst)
-		if items := j.items(); items[3].Status != ItemSuccess {
+		if items := j.items(); items[3].Status != record.ItemSuccess {
 			t.Errorf("item 3 is %+v", items[3])
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -99,7 +100,7 @@ func TestReturnDuringParkingIsNotMissed(t *testing.T) {
 	journalled(t, f.scripted, func(c *Config) { c.Fleet = f }, func(j *journal) {
 		f.engine = func() *Engine { return j.e }
 		req := request(2)
-		req.Instances = []InstanceRef{{1, "i1"}}
+		req.Instances = []record.InstanceRef{{ID: 1, Name: "i1"}}
 		j.create(req)
 		j.wants(parked + " | PROCESSING started | PROCESSING")
 		if f.looks.Load() < 4 {

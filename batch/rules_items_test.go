@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -56,7 +57,7 @@ func TestSendingIsStoredBeforeTheSend(t *testing.T) {
 		defer mu.Unlock()
 		sent := 0
 		for _, i := range r.items() {
-			if i.Status != ItemSending {
+			if i.Status != record.ItemSending {
 				continue
 			}
 			sent++
@@ -117,7 +118,7 @@ func TestNoItemIsSendingDuringADelay(t *testing.T) {
 func TestInstancesAreChosenAtRandomPerItem(t *testing.T) {
 	bubble(t, newFleet(1, 2, 3, 4), func(r *rig) {
 		req := request(800)
-		req.Instances = []InstanceRef{{1, "i1"}, {2, "i2"}, {3, "i3"}, {4, "i4"}}
+		req.Instances = []record.InstanceRef{{ID: 1, Name: "i1"}, {ID: 2, Name: "i2"}, {ID: 3, Name: "i3"}, {ID: 4, Name: "i4"}}
 		r.create(req)
 		for _, i := range r.status(complete).Instances {
 			if i.SelectedCount < 120 || i.SelectedCount > 280 || i.SuccessCount != i.SelectedCount { // 200 ± 6.5σ
@@ -227,7 +228,7 @@ func (j *journal) fence() (n uint64) {
 	j.Helper()
 	j.read()
 	err := j.s.View(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, j.batch)
+		h, err := record.LoadHeader(tx, j.batch)
 		n = h.Fence
 		return err
 	})

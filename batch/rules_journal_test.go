@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -73,11 +74,11 @@ func (j *journal) committed(calls int, _ time.Duration) {
 
 func (j *journal) line() (line string, err error) {
 	err = j.file.Load().View(func(tx *store.Tx) error {
-		all, err := ids(tx, bucketSpec)
+		all, err := record.IDs(tx, record.BucketSpec)
 		if err != nil || len(all) == 0 {
 			return err
 		}
-		h, err := loadHeader(tx, all[0])
+		h, err := record.LoadHeader(tx, all[0])
 		if err != nil {
 			return err
 		}
@@ -170,7 +171,7 @@ func (j *journal) said() (items, attempts string) {
 		if n > 0 {
 			attempts += ", "
 		}
-		position, _ := itemPosition(j.batch, a.BatchItemID)
+		position, _ := record.ItemPosition(j.batch, a.BatchItemID)
 		attempts += fmt.Sprintf("%d/%d %s", position, a.AttemptNumber, a.Status)
 	}
 	return strings.TrimSpace(items), attempts

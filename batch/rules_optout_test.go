@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/optout"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -64,7 +65,7 @@ func TestOptedOutItemIsSkippedWithoutAnAttempt(t *testing.T) {
 			t.Errorf("%d were sent, counts %+v, instances %+v", len(r.f.sent), v.Counts, v.Instances)
 		}
 		i := r.items()[2]
-		if i.Status != ItemSkipped || i.LastErrorCode == nil || *i.LastErrorCode != "OPTED_OUT" || i.LastErrorMessage == nil || i.FinishedAt == nil {
+		if i.Status != record.ItemSkipped || i.LastErrorCode == nil || *i.LastErrorCode != "OPTED_OUT" || i.LastErrorMessage == nil || i.FinishedAt == nil {
 			t.Errorf("the item is %+v", i)
 		}
 		if i.AttemptCount != 0 || i.SelectedInstanceID != nil || i.ClientMessageID != nil || i.ProcessingStartedAt != nil || i.SelectedDelayMs != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -13,8 +15,8 @@ import (
 
 // outcome is how one send ended.
 type outcome struct {
-	attempt AttemptStatus
-	status  ItemStatus
+	attempt record.AttemptStatus
+	status  record.ItemStatus
 	move    table.Move
 	code    string
 	reason  string
@@ -26,7 +28,7 @@ type outcome struct {
 }
 
 func unknown(reason string) outcome {
-	return outcome{attempt: AttemptUnknown, status: ItemUnknown, move: table.MoveUnknown, code: event.SendResultUnknown, reason: reason}
+	return outcome{attempt: record.AttemptUnknown, status: record.ItemUnknown, move: table.MoveUnknown, code: event.SendResultUnknown, reason: reason}
 }
 
 // recordError means that the message left but its record cannot be stored.
@@ -34,7 +36,7 @@ type recordError struct{ error }
 
 // process sends items until the batch leaves PROCESSING.
 func (w *worker) process() error {
-	content, err := parseContent(w.b.message, w.b.spec.Options.Spin)
+	content, err := mailing.ParseContent(w.b.message, w.b.spec.Options.Spin)
 	if err != nil {
 		return err
 	}
@@ -53,7 +55,7 @@ func (w *worker) process() error {
 
 // begin assigns the next item, or commits the row that prevents it; then it
 // returns nil.
-func (w *worker) begin() (item *itemRecord, err error) {
+func (w *worker) begin() (item *record.Item, err error) {
 	c, err := w.pickReady()
 	if err != nil {
 		return nil, err
@@ -114,12 +116,12 @@ func (w *worker) pickReady() (choice, error) {
 // send sends the item that was committed as SENDING. It comes back at the
 // latest when the lease has ended, or when Stop has waited long enough. While
 // the message has not left, anything that ends the work on the batch cancels it.
-func (w *worker) send(r itemRecord) outcome {
-	if r.between() {
+func (w *worker) send(r record.Item) outcome {
+	if r.Between() {
 		w.waitForPart(&r)
 		return outcome{}
 	}
-	if r.lost() {
+	if r.Lost() {
 		return damaged("the item's record in the data file is damaged; nothing was sent")
 	}
 	content, err := w.render(&r)
@@ -145,14 +147,14 @@ func (w *worker) send(r itemRecord) outcome {
 	results := make(chan result, 1)
 	changes := w.e.changesOf(r.Instance)
 	out := event.Outgoing{
-		ID: r.ClientID, To: r.recipient() + "@" + event.UserServer, Content: content,
+		ID: r.ClientID, To: r.Recipient() + "@" + event.UserServer, Content: content,
 		Presence: event.Presence(w.b.spec.Options.Presence), By: event.ByBatch, Holder: w.id.String(), Leaving: leaves.leave,
 		Attributes: w.b.spec.Options.ExternalAttributes,
 	}
-	out.Found = w.found(r.recipient(), len(r.Parts) == 0)
+	out.Found = w.found(r.Recipient(), len(r.Parts) == 0)
 	if len(r.Parts) == 0 {
 		out.Quoted = w.b.message.Quoted
-	} else if w.content.album() {
+	} else if w.content.Album() {
 		out.Album = r.Parts[0].WhatsApp
 	}
 	w.e.sends.Go(func() {
@@ -201,27 +203,27 @@ func (w *worker) send(r itemRecord) outcome {
 
 // damaged returns the outcome of an item of which the file has no intact record.
 func damaged(reason string) outcome {
-	return outcome{attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed, code: codeDamaged, reason: reason}
+	return outcome{attempt: record.AttemptFailed, status: record.ItemFailed, move: table.MoveFailed, code: record.CodeDamaged, reason: reason}
 }
 
 // render returns what the current item sends. An error means that it cannot be known.
-func (w *worker) render(r *itemRecord) (event.Content, error) {
+func (w *worker) render(r *record.Item) (event.Content, error) {
 	part := len(r.Parts)
-	if part >= len(w.content.parts) {
+	if part >= len(w.content.Parts) {
 		return event.Content{}, errNoPart
 	}
-	if !w.content.templated() {
-		return w.content.parts[part].fixed, nil
+	if !w.content.Templated() {
+		return w.content.Parts[part].Fixed, nil
 	}
-	var d details
+	var d record.Details
 	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		d, err = loadDetails(tx, w.id, w.b.Current, r)
+		d, err = record.LoadDetails(tx, w.id, w.b.Current, r)
 		return err
 	})
 	if err != nil {
 		return event.Content{}, err
 	}
-	return w.content.render(part, itemID(w.id, w.b.Current), d)
+	return w.content.Render(part, record.ItemID(w.id, w.b.Current), d)
 }
 
 // cancelGrace is how long a message still has to leave when its batch cannot continue:
@@ -242,7 +244,7 @@ func (w *worker) shuts() (over <-chan struct{}, halt func()) {
 // calledOff returns the outcome of a send that was still being prepared, or waited
 // for its turn, when its batch could not continue: it goes back to wait.
 func calledOff() outcome {
-	return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: errCalledOff.Error()}
+	return outcome{attempt: record.AttemptUnavailable, status: record.ItemPending, move: table.MoveBack, busy: true, reason: errCalledOff.Error()}
 }
 
 // bounds returns the longest time for a send of the content, and the longest time
@@ -256,24 +258,24 @@ func (c *Config) bounds(content event.Content) (timeout, lease time.Duration) {
 }
 
 func (w *worker) outcomeOf(receipt Receipt, err error) outcome {
-	failed := outcome{attempt: AttemptFailed, status: ItemFailed, move: table.MoveFailed, code: event.SendMessageFailed}
+	failed := outcome{attempt: record.AttemptFailed, status: record.ItemFailed, move: table.MoveFailed, code: event.SendMessageFailed}
 	switch {
 	case err == nil:
-		return outcome{attempt: AttemptSuccess, status: ItemSuccess, move: table.MoveSuccess, receipt: receipt}
+		return outcome{attempt: record.AttemptSuccess, status: record.ItemSuccess, move: table.MoveSuccess, receipt: receipt}
 	case errors.Is(err, errDuplicate):
-		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeDuplicate, reason: errDuplicate.Error()}
+		return outcome{attempt: record.AttemptFailed, status: record.ItemSkipped, move: table.MoveSkipped, code: codeDuplicate, reason: errDuplicate.Error()}
 	case errors.Is(err, errOptedOut):
 		return optedOut()
 	case errors.Is(err, event.ErrOutcomeUnknown):
 		return unknown(err.Error())
 	case errors.Is(err, event.ErrBusy):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, busy: true, reason: err.Error()}
+		return outcome{attempt: record.AttemptUnavailable, status: record.ItemPending, move: table.MoveBack, busy: true, reason: err.Error()}
 	case errors.Is(err, event.ErrNotNow):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
+		return outcome{attempt: record.AttemptUnavailable, status: record.ItemPending, move: table.MoveBack, held: true, code: event.NotNowCode(err), reason: err.Error()}
 	case errors.Is(err, event.ErrNotConnected), isFullDisk(err):
-		return outcome{attempt: AttemptUnavailable, status: ItemPending, move: table.MoveBack, reason: err.Error()}
+		return outcome{attempt: record.AttemptUnavailable, status: record.ItemPending, move: table.MoveBack, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp) && w.b.spec.Options.SkipUnregistered:
-		return outcome{attempt: AttemptFailed, status: ItemSkipped, move: table.MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
+		return outcome{attempt: record.AttemptFailed, status: record.ItemSkipped, move: table.MoveSkipped, code: codeNotOnWhatsApp, reason: err.Error()}
 	case errors.Is(err, event.ErrNotOnWhatsApp), errors.Is(err, event.ErrSendRefused):
 		failed.reason = err.Error()
 		return failed
@@ -289,7 +291,7 @@ func isFullDisk(err error) bool {
 
 // finish commits the outcome, and in the same commit the SENDING of the item
 // that comes next when it may go at once; that one is returned.
-func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.Duration, err error) {
+func (w *worker) finish(r record.Item, o outcome) (next *record.Item, delay time.Duration, err error) {
 	select { // a nudge from before this commit is answered by it
 	case <-w.nudge:
 	default:
@@ -335,12 +337,12 @@ func (w *worker) finish(r itemRecord, o outcome) (next *itemRecord, delay time.D
 
 // judge updates the state of the instance after an outcome, and returns
 // the item if it waits again.
-func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
+func (w *worker) judge(r record.Item, o outcome) (back *unsent) {
 	if o.move != table.MoveBack {
 		delete(w.dropped, r.Instance)
 		return nil
 	}
-	back = &unsent{position: w.b.Current, recipient: r.recipient(), prefers: r.prefers()}
+	back = &unsent{position: w.b.Current, recipient: r.Recipient(), prefers: r.Prefers()}
 	shut := o.held && w.gate(r.Instance, *back).Shut(w.e.now()) // tells by itself when to ask again
 	if !o.busy && !shut {
 		w.drop(r.Instance, o.changes)
@@ -351,7 +353,7 @@ func (w *worker) judge(r itemRecord, o outcome) (back *unsent) {
 // finishing has all inputs for the commit of an outcome, fixed before its
 // transaction so that the closure is pure.
 type finishing struct {
-	item     itemRecord
+	item     record.Item
 	part     *partEnd // nil: it has no more messages
 	outcome  outcome
 	delay    time.Duration
@@ -362,7 +364,7 @@ type finishing struct {
 	passed   bool // set by apply: next was skipped, for its recipient opted out
 }
 
-func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *itemRecord, err error) {
+func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *record.Item, err error) {
 	item, o := f.item, f.outcome
 	f.passed = false
 	if f.part != nil {
@@ -471,9 +473,9 @@ func (w *worker) wait(d time.Duration) {
 // changed reports whether the batch is no longer this worker's to continue with.
 // A nudge alone does not say so: a call may have changed nothing.
 func (w *worker) changed() bool {
-	var h header
+	var h record.Header
 	err := w.e.cfg.Store.View(func(tx *store.Tx) (err error) {
-		h, err = loadHeader(tx, w.id)
+		h, err = record.LoadHeader(tx, w.id)
 		return err
 	})
 	return err != nil || h.Status != w.b.Status || h.Fence != w.b.Fence

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -18,16 +19,16 @@ func TestASlowFileHasItsOwnTime(t *testing.T) {
 	for _, row := range []struct {
 		kind, payload string
 		takes         time.Duration
-		want          ItemStatus
+		want          record.ItemStatus
 		after         time.Duration
 	}{
-		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
-		{"audio", `{"audio":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
-		{"link", `{"link":"https://example.org","thumbnailUrl":"https://example.org/a"}`, 4 * time.Minute, ItemSuccess, 4 * time.Minute},
+		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, 4 * time.Minute, record.ItemSuccess, 4 * time.Minute},
+		{"audio", `{"audio":"https://example.org/a"}`, 4 * time.Minute, record.ItemSuccess, 4 * time.Minute},
+		{"link", `{"link":"https://example.org","thumbnailUrl":"https://example.org/a"}`, 4 * time.Minute, record.ItemSuccess, 4 * time.Minute},
 		// A minute of that is for its turn.
-		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, time.Hour, ItemFailed, 6*time.Minute + 30*time.Second},
-		{"link", `{"link":"https://example.org"}`, time.Hour, ItemFailed, 90 * time.Second},
-		{"text", `{"text":"hello"}`, time.Hour, ItemFailed, 90 * time.Second},
+		{"media", `{"mediatype":"image","media":"https://example.org/a"}`, time.Hour, record.ItemFailed, 6*time.Minute + 30*time.Second},
+		{"link", `{"link":"https://example.org"}`, time.Hour, record.ItemFailed, 90 * time.Second},
+		{"text", `{"text":"hello"}`, time.Hour, record.ItemFailed, 90 * time.Second},
 	} {
 		t.Run(fmt.Sprint(row.kind, " ", row.takes), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

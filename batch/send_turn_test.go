@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -45,7 +46,7 @@ func TestItemWithoutTurnWaitsWithoutEvents(t *testing.T) {
 			t.Fatalf("%d attempts, %v", len(i.Attempts), err)
 		}
 		for _, a := range i.Attempts[:10] {
-			if a.Status != AttemptUnavailable {
+			if a.Status != record.AttemptUnavailable {
 				t.Errorf("attempt %+v", a)
 			}
 		}

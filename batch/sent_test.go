@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -43,7 +44,7 @@ func TestSentIsWhatWhatsAppAcknowledged(t *testing.T) {
 				synctest.Wait()
 				item, sent := r.items()[0], r.sentOf(r.e.Shown(owner, nil))[0]
 				at := item.ProcessingStartedAt
-				if item.Status == ItemSuccess {
+				if item.Status == record.ItemSuccess {
 					at = item.FinishedAt
 				}
 				if len(sent.Messages) != row.want || !sent.At.Equal(at.Time) {

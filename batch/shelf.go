@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -48,16 +49,16 @@ func (w *worker) fill(s *shelf, from int) error {
 	*s = shelf{from: from, to: min(from+shelfSize, w.b.Counts.Total), items: s.items[:0]}
 	at := from
 	err := w.e.cfg.Store.View(func(tx *store.Tx) error {
-		r := store.Range{From: itemKey(w.id, from), Before: itemKey(w.id, s.to)}
-		err := tx.Scan(bucketItem, r, func(key, raw []byte) (bool, error) {
+		r := store.Range{From: record.ItemKey(w.id, from), Before: record.ItemKey(w.id, s.to)}
+		err := tx.Scan(record.BucketItem, r, func(key, raw []byte) (bool, error) {
 			position, item, err := w.b.readItem(key, raw)
 			if err != nil {
 				return true, err
 			}
 			s.lost(at, position)
 			at = position + 1
-			if item.Status == "" || item.Status == ItemPending {
-				s.items = append(s.items, unsent{position, item.recipient(), item.prefers()})
+			if item.Status == "" || item.Status == record.ItemPending {
+				s.items = append(s.items, unsent{position, item.Recipient(), item.Prefers()})
 			}
 			return true, nil
 		})

@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch/paging"
+	"postern/batch/record"
 	"postern/store"
 )
 
@@ -26,10 +27,10 @@ func (e *Engine) Shown(owner uuid.UUID, opens func(instance int64) bool) Shown {
 // that opens reports. Its error is ErrNotFound, or one of the store.
 func (e *Engine) Opens(owner, id uuid.UUID, opens func(instance int64) bool) (some, all bool, err error) {
 	err = e.cfg.Store.View(func(tx *store.Tx) error {
-		if !tx.Has(bucketOwner, store.Key(owner, id)) {
+		if !tx.Has(record.BucketOwner, store.Key(owner, id)) {
 			return ErrNotFound
 		}
-		s, err := loadSpec(tx, id)
+		s, err := record.LoadSpec(tx, id)
 		if err != nil {
 			return err
 		}
@@ -44,7 +45,7 @@ func (e *Engine) Opens(owner, id uuid.UUID, opens func(instance int64) bool) (so
 }
 
 func (s Shown) load(tx *store.Tx, id uuid.UUID) (*full, error) {
-	if !tx.Has(bucketOwner, store.Key(s.owner, id)) {
+	if !tx.Has(record.BucketOwner, store.Key(s.owner, id)) {
 		return nil, ErrNotFound
 	}
 	b, err := load(tx, id)
@@ -70,10 +71,10 @@ func (b *full) narrow(opens func(instance int64) bool) error {
 	}
 	narrow, shares := *b.spec, b.Shares
 	narrow.Instances, narrow.Former, b.Shares = nil, nil, nil
-	for i, ref := range b.spec.all() {
+	for i, ref := range b.spec.All() {
 		switch {
 		case !opens(ref.ID):
-			narrow.partial = true
+			narrow.Partial = true
 			continue
 		case i < len(b.spec.Instances):
 			narrow.Instances = append(narrow.Instances, ref)
@@ -87,11 +88,6 @@ func (b *full) narrow(opens func(instance int64) bool) error {
 		return ErrNotFound
 	}
 	return nil
-}
-
-// hides reports whether an instance is omitted.
-func (s *spec) hides(instance int64) bool {
-	return s.partial && instance != 0 && s.instanceName(instance) == ""
 }
 
 // Batch returns one batch. Its error is ErrNotFound, or one of the store.
@@ -134,7 +130,7 @@ func (s Shown) Attempts(id uuid.UUID, f ItemFilter, p Page) (List[Attempt], erro
 			return err
 		}
 		q := paging.Query[Attempt]{List: "attempts", Prefix: id[:], Total: paging.UnknownTotal}
-		if f.empty() && !b.spec.partial {
+		if f.empty() && !b.spec.Partial {
 			if q.Total, q.AtLeast, err = b.attemptTotal(tx); err != nil {
 				return err
 			}
@@ -151,7 +147,7 @@ func (s Shown) Attempts(id uuid.UUID, f ItemFilter, p Page) (List[Attempt], erro
 // Item returns one item with its attempts. Its error is ErrNotFound, or one of
 // the store.
 func (s Shown) Item(id, item uuid.UUID) (ItemWithAttempts, error) {
-	position, ok := itemPosition(id, item)
+	position, ok := record.ItemPosition(id, item)
 	if !ok {
 		return ItemWithAttempts{}, ErrNotFound
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -176,7 +177,7 @@ func (s *sim) stepRead(step simStep) {
 		return
 	}
 	at := int(step.c) % len(m.items)
-	item, err := s.proc.engine.Item(m.spec.owner, m.id, itemID(m.id, at))
+	item, err := s.proc.engine.Item(m.spec.owner, m.id, record.ItemID(m.id, at))
 	s.must(err, "read an item")
 	s.must(withoutTexts(&item), "an item")
 	if d := difference(item, m.item(at)); item.Status != m.items[at].status || item.AttemptCount != len(m.items[at].tries) {
@@ -226,7 +227,7 @@ func (s *sim) readUse(instance int64) {
 	for _, m := range s.batches {
 		if !slices.Contains(in(stopped, complete, witherr), m.status) {
 			open[m.status]++
-			want = want || slices.ContainsFunc(m.spec.request.Instances, func(r InstanceRef) bool { return r.ID == instance })
+			want = want || slices.ContainsFunc(m.spec.request.Instances, func(r record.InstanceRef) bool { return r.ID == instance })
 		}
 	}
 	if used != want {

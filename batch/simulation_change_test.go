@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -24,7 +26,7 @@ func (s *sim) drawChange(n uint32) (c modelChange, to Changes) {
 		first := uint32(d.n(3))
 		for more := range 1 + uint32(d.n(2)) {
 			id := s.instance(first + more)
-			to.Instances = append(to.Instances, InstanceRef{id, instanceName(id)})
+			to.Instances = append(to.Instances, record.InstanceRef{ID: id, Name: instanceName(id)})
 		}
 		c.instances = unique(to.Instances)
 	}
@@ -118,7 +120,7 @@ func (s *sim) stepRaceChange(step simStep) {
 // that must have done. They are more than least.
 func (s *sim) appendOf(m *modelBatch, n uint32, least int) (effect, error) {
 	d := &draws{uint64(n)}
-	given, templated := &Recipients{}, d.one(2)
+	given, templated := &mailing.Recipients{}, d.one(2)
 	var own []modelOwn
 	var inputs, numbers []string
 	first, text := len(m.items), m.spec.text
@@ -136,7 +138,7 @@ func (s *sim) appendOf(m *modelBatch, n uint32, least int) (effect, error) {
 		}
 		own = append(own, o)
 		more := "x"
-		given.Add(Recipient{Number: to, Variables: map[string]*string{"more": &more, "code": &code}})
+		given.Add(mailing.Recipient{Number: to, Variables: map[string]*string{"more": &more, "code": &code}})
 	}
 	if d.one(2) {
 		given.AddText([]byte(m.spec.inputs[0]))

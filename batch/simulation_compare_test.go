@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	"postern/batch/record"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -60,7 +61,7 @@ func withoutTexts(item *ItemWithAttempts) error {
 // whether the batch is still in the list of open ones.
 func (s *sim) compareHeader(m *modelBatch) error {
 	return s.proc.store.View(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, m.id)
+		h, err := record.LoadHeader(tx, m.id)
 		if err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func (s *sim) compareHeader(m *modelBatch) error {
 			return fmt.Errorf("fencing number %d, want %d", h.Fence, m.fence)
 		}
 		final := slices.Contains(in(stopped, complete, witherr), m.status)
-		if tx.Has(bucketOpen, m.id[:]) == final {
+		if tx.Has(record.BucketOpen, m.id[:]) == final {
 			return fmt.Errorf("%s and listed as open: %t", m.status, !final)
 		}
 		return nil

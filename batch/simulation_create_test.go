@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -128,7 +130,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	templated := spec.number%3 == 1
 	template := spec.text
 	if templated {
-		r.List, template = &Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
+		r.List, template = &mailing.Recipients{}, "Hi {{name|friend}}{{{, {{code}}! "+spec.text
 	}
 	r.Message = event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, template)}
 	if spec.more = max(0, spec.number%5-2); spec.more > 0 {
@@ -137,7 +139,7 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 			if templated {
 				text += "{{code}}"
 			}
-			r.More = append(r.More, Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
+			r.More = append(r.More, record.Part{BatchMessage: event.BatchMessage{Type: "text", Payload: fmt.Appendf(nil, `{"text":%q}`, text)}})
 		}
 	}
 	if d.one(4) {
@@ -147,13 +149,13 @@ func (s *sim) newModel(d, w *draws) *modelBatch {
 	first := s.instance(uint32(d.n(3)))
 	for n := range 1 + uint32(d.n(3)) {
 		id := s.instance(uint32(first) + n)
-		r.Instances = append(r.Instances, InstanceRef{id, instanceName(id)})
+		r.Instances = append(r.Instances, record.InstanceRef{ID: id, Name: instanceName(id)})
 	}
 	r.Instances = unique(r.Instances)
 	s.schedule(spec, w)
 	items := make([]modelItem, len(spec.recipients))
 	for i := range items {
-		items[i].status = ItemPending
+		items[i].status = record.ItemPending
 	}
 	return s.modelOf(spec, items)
 }
@@ -193,7 +195,7 @@ func (spec *modelSpec) addOwn(n int, input string, again bool) {
 	}
 	own.text = "Hi " + name + "{{, " + own.variables["code"] + "! " + spec.text
 	spec.own = append(spec.own, own)
-	to := Recipient{Number: input, ExternalID: own.externalID, Variables: map[string]*string{}}
+	to := mailing.Recipient{Number: input, ExternalID: own.externalID, Variables: map[string]*string{}}
 	for k, v := range own.variables {
 		to.Variables[k] = &v
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing/synctest"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/store"
 )
@@ -41,14 +42,17 @@ func (s *sim) kill(commits int, until func() (*modelBatch, effect)) {
 		synctest.Wait()
 	}
 	s.must(s.proc.bury(), "kill")
-	at := s.proc.total() - before
+	at, made := s.proc.total()-before, s.net.made()
 	s.boots++
 	s.boot(s.proc.path, s.boots%4 != 3)
 	s.rest(func(m *modelBatch) effect {
 		if m != of {
 			return s.settledAfterBoot
 		}
-		return func(m *modelBatch) { s.dieAt(m, at, enabled, during) }
+		return func(m *modelBatch) {
+			s.env.made = made
+			s.dieAt(m, at, enabled, during)
+		}
 	})
 }
 
@@ -60,7 +64,7 @@ func (s *sim) dieAt(m *modelBatch, commits int, was bool, during effect) {
 	enabled := s.env.enabled
 	s.env.enabled = was
 	during(c)
-	s.env.enabled = enabled
+	s.env.enabled, s.env.made = enabled, 0
 	if commits >= len(trail) {
 		m.refuse("%d commits were made, the model has %d: %s", commits, len(trail)-1, c.wrong)
 		return
@@ -143,7 +147,7 @@ func (m *modelBatch) grow(n int) {
 		} else {
 			m.spec.request.Recipients = append(m.spec.request.Recipients, to)
 		}
-		m.items = append(m.items, modelItem{status: ItemPending})
+		m.items = append(m.items, modelItem{status: record.ItemPending})
 	}
 }
 
@@ -162,17 +166,17 @@ func (s *sim) nothingLeft() {
 		}
 	}
 	err := s.proc.store.View(func(tx *store.Tx) error {
-		if under, err := ids(tx, bucketCreating); err != nil || len(under) > 0 {
+		if under, err := record.IDs(tx, record.BucketCreating); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d creations are under way: %w", len(under), err)
 		}
-		if under, err := ids(tx, bucketRemoving); err != nil || len(under) > 0 {
+		if under, err := record.IDs(tx, record.BucketRemoving); err != nil || len(under) > 0 {
 			return fmt.Errorf("%d removals are under way: %w", len(under), err)
 		}
 		count := func(_, _ []byte) (bool, error) {
 			got++
 			return true, nil
 		}
-		return errors.Join(tx.Scan(bucketItem, store.Range{}, count), tx.Scan(bucketDetails, store.Range{}, count))
+		return errors.Join(tx.Scan(record.BucketItem, store.Range{}, count), tx.Scan(record.BucketDetails, store.Range{}, count))
 	})
 	s.must(err, "count the items")
 	if got != want {

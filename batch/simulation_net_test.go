@@ -72,6 +72,13 @@ func (n *simNet) messageID() string {
 	return fmt.Sprint("MSG", n.ids)
 }
 
+// made returns how many message ids there are.
+func (n *simNet) made() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.ids
+}
+
 // batchID makes ids whose time is the simulated one.
 func (n *simNet) batchID() (id uuid.UUID, err error) {
 	n.mu.Lock()

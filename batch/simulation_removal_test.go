@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
@@ -183,7 +184,7 @@ func (s *sim) expire() (n int) {
 		over := m.endedAt().Add(simRetention)
 		there := false
 		s.must(s.proc.store.View(func(tx *store.Tx) error {
-			there = tx.Has(bucketHeader, m.id[:])
+			there = tx.Has(record.BucketHeader, m.id[:])
 			return nil
 		}), "look for a batch")
 		switch late := s.env.now.Sub(over); {
@@ -220,9 +221,9 @@ func (s *sim) compareGone(m *modelBatch) error {
 		return fmt.Errorf("it was removed, and reads %w", err)
 	}
 	return s.proc.store.View(func(tx *store.Tx) error {
-		for _, b := range Buckets() {
+		for _, b := range record.Buckets() {
 			prefix := m.id[:]
-			if b.Name == bucketOwner {
+			if b.Name == record.BucketOwner {
 				prefix = store.Key(m.spec.owner, m.id)
 			}
 			if n, err := tx.Count(b.Name, prefix); n > 0 || err != nil {

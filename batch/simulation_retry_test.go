@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing/synctest"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
 )
@@ -15,17 +17,17 @@ func (s *sim) drawRetry(d *draws) (r RetryRequest) {
 	switch d.n(8) {
 	case 0, 1:
 	case 2:
-		r.Status = []ItemStatus{ItemFailed, ItemSkipped}
+		r.Status = []record.ItemStatus{record.ItemFailed, record.ItemSkipped}
 	case 3:
-		r.Status = []ItemStatus{ItemPending}
+		r.Status = []record.ItemStatus{record.ItemPending}
 	case 4:
-		r.Status, r.MayUnknown = []ItemStatus{ItemUnknown, ItemFailed}, true
+		r.Status, r.MayUnknown = []record.ItemStatus{record.ItemUnknown, record.ItemFailed}, true
 	case 5:
-		r.Status, r.MayUnknown = []ItemStatus{ItemPending, ItemUnknown, ItemFailed, ItemSkipped}, true
+		r.Status, r.MayUnknown = []record.ItemStatus{record.ItemPending, record.ItemUnknown, record.ItemFailed, record.ItemSkipped}, true
 	case 6:
-		r.Status = []ItemStatus{ItemFailed, ItemUnknown} // without MayUnknown
+		r.Status = []record.ItemStatus{record.ItemFailed, record.ItemUnknown} // without MayUnknown
 	default:
-		r.Status = []ItemStatus{ItemPending, ItemSuccess}
+		r.Status = []record.ItemStatus{record.ItemPending, record.ItemSuccess}
 	}
 	switch d.n(6) {
 	case 0:
@@ -37,7 +39,7 @@ func (s *sim) drawRetry(d *draws) (r RetryRequest) {
 	first := uint32(d.n(3))
 	for more := range 1 + uint32(d.n(3)) {
 		id := s.instance(first + more)
-		r.Instances = append(r.Instances, InstanceRef{id, instanceName(id)})
+		r.Instances = append(r.Instances, record.InstanceRef{ID: id, Name: instanceName(id)})
 	}
 	r.Instances = unique(r.Instances)
 	return r
@@ -47,10 +49,10 @@ func (s *sim) drawRetry(d *draws) (r RetryRequest) {
 func (m *modelBatch) retries(s *sim, r RetryRequest) (*modelBatch, verdict) {
 	status := r.Status
 	if len(status) == 0 {
-		status = []ItemStatus{ItemFailed}
+		status = []record.ItemStatus{record.ItemFailed}
 	}
 	switch {
-	case slices.Contains(status, ItemSuccess), slices.Contains(status, ItemUnknown) && !r.MayUnknown:
+	case slices.Contains(status, record.ItemSuccess), slices.Contains(status, record.ItemUnknown) && !r.MayUnknown:
 		return nil, invalided
 	case !slices.Contains(in(stopped, complete, witherr), m.status):
 		return nil, conflict
@@ -61,7 +63,7 @@ func (m *modelBatch) retries(s *sim, r RetryRequest) (*modelBatch, verdict) {
 	*q = old.request
 	q.Name, q.Instances, q.AutoStart, q.AutoResume, q.Schedule, q.Recipients = r.Name, r.Instances, nil, &spec.auto, nil, nil
 	if old.request.List != nil {
-		q.List = &Recipients{}
+		q.List = &mailing.Recipients{}
 	}
 	var items []modelItem
 	for at, i := range m.items {
@@ -81,7 +83,7 @@ func (m *modelBatch) retries(s *sim, r RetryRequest) (*modelBatch, verdict) {
 		} else {
 			q.Recipients = append(q.Recipients, old.inputs[at])
 		}
-		items = append(items, modelItem{status: ItemPending, sent: slices.Clone(i.sent)}) // those parts are not sent again
+		items = append(items, modelItem{status: record.ItemPending, sent: slices.Clone(i.sent)}) // those parts are not sent again
 	}
 	if len(items) == 0 {
 		return nil, invalided
@@ -210,7 +212,7 @@ func (s *sim) retried(n uint32) *modelBatch {
 		return s.anyOf(n / 8)
 	}
 	for more := range uint32(10) {
-		if m := s.anyOf(n/8 + more); m != nil && table.Final(m.status) && m.count(ItemSuccess) < len(m.items) {
+		if m := s.anyOf(n/8 + more); m != nil && table.Final(m.status) && m.count(record.ItemSuccess) < len(m.items) {
 			return m
 		}
 	}
@@ -219,7 +221,7 @@ func (s *sim) retried(n uint32) *modelBatch {
 
 // modelOf returns a model of a batch that is about to be created with these items.
 func (s *sim) modelOf(spec *modelSpec, items []modelItem) *modelBatch {
-	m := &modelBatch{env: s.env, spec: spec, items: items, shares: make([]share, len(spec.request.Instances))}
+	m := &modelBatch{env: s.env, spec: spec, items: items, shares: make([]record.Share, len(spec.request.Instances))}
 	m.passed = &s.tally.Passed
 	m.draw = func(n int64, sends int) int64 { return s.chance.drawBefore(m.id, n, sends) }
 	m.seen = func() *observed { return s.see(m) }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/instance/pace"
 	"postern/store"
@@ -77,7 +78,7 @@ func (l *spacedLife) live(seed uint64) error {
 	}
 	var batches []View
 	for n := range 1 + l.rng.IntN(3) {
-		r := CreateRequest{Name: fmt.Sprint("spaced ", n), Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"x"}`)}, Instances: []InstanceRef{{1, instanceName(1)}, {2, instanceName(2)}}}
+		r := CreateRequest{Name: fmt.Sprint("spaced ", n), Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"x"}`)}, Instances: []record.InstanceRef{{ID: 1, Name: instanceName(1)}, {ID: 2, Name: instanceName(2)}}}
 		for i := range 2 + l.rng.IntN(12) {
 			r.Recipients = append(r.Recipients, simNumber(n+1, i))
 		}

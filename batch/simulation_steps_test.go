@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 )
@@ -230,20 +231,20 @@ func (s *sim) ends(c *simCall, r simReply) effect {
 }
 
 func endingOf(c *simCall, r simReply, skip bool) ending {
-	e := ending{changes: c.changes, code: event.SendMessageFailed, status: ItemFailed, try: AttemptFailed}
+	e := ending{changes: c.changes, code: event.SendMessageFailed, status: record.ItemFailed, try: record.AttemptFailed}
 	switch {
 	case r.err == nil && r.unstorable:
 		return doubtful("")
 	case r.err == nil:
-		e.status, e.try, e.code, e.message = ItemSuccess, AttemptSuccess, "", int64(c.number)
+		e.status, e.try, e.code, e.message = record.ItemSuccess, record.AttemptSuccess, "", int64(c.number)
 	case errors.Is(r.err, event.ErrNotConnected):
-		e.status, e.try, e.code = ItemPending, AttemptUnavailable, ""
+		e.status, e.try, e.code = record.ItemPending, record.AttemptUnavailable, ""
 	case errors.Is(r.err, event.ErrNotNow):
-		e.status, e.try, e.code, e.held = ItemPending, AttemptUnavailable, event.ReachoutTimelocked, true
+		e.status, e.try, e.code, e.held = record.ItemPending, record.AttemptUnavailable, event.ReachoutTimelocked, true
 	case errors.Is(r.err, event.ErrBusy):
-		e.status, e.try, e.code, e.busy = ItemPending, AttemptUnavailable, "", true
+		e.status, e.try, e.code, e.busy = record.ItemPending, record.AttemptUnavailable, "", true
 	case errors.Is(r.err, event.ErrNotOnWhatsApp) && skip:
-		e.status, e.code = ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP"
+		e.status, e.code = record.ItemSkipped, "RECIPIENT_NOT_ON_WHATSAPP"
 	case errors.Is(r.err, event.ErrNotOnWhatsApp), errors.Is(r.err, event.ErrSendRefused):
 	default:
 		return doubtful("")

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
@@ -216,6 +218,13 @@ func (s *sim) see(m *modelBatch) *observed {
 	}
 	o := &observed{}
 	view, parts, err := s.proc.engine.Processing(m.spec.owner, m.id)
+	if m.deleting && errors.Is(err, ErrNotFound) { // it ended: what waited was skipped, and nothing of it was given since
+		o.items, s.seen[m.id] = make([]ItemWithAttempts, len(m.items)), o
+		for at := range o.items {
+			o.items[at].Status = record.ItemSkipped
+		}
+		return o
+	}
 	s.must(err, "read a batch")
 	for part, err := range parts {
 		s.must(err, "read items")

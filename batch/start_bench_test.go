@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/delivery/outbox"
 	"postern/event"
@@ -45,19 +46,19 @@ func finishedBatch(b *testing.B, s *store.Store, e *Engine, items, events int) {
 	states := e.states(made.spec)
 	err = s.Update(b.Context(), func(tx *store.Tx) error {
 		err := errors.Join(
-			putHeader(tx, made.id, &made.header),
-			store.PutJSON(tx, bucketSpec, made.id[:], made.spec),
-			store.PutJSON(tx, bucketMessage, made.id[:], made.message),
-			tx.Put(bucketOwner, store.Key(owner, made.id), nil),
+			record.PutHeader(tx, made.id, &made.Header),
+			store.PutJSON(tx, record.BucketSpec, made.id[:], made.spec),
+			store.PutJSON(tx, record.BucketMessage, made.id[:], made.message),
+			tx.Put(record.BucketOwner, store.Key(owner, made.id), nil),
 		)
-		for i := range to.len() {
-			r := itemRecord{Input: to.given.At(i)}
-			r.Status, r.Instance, r.ClientID, r.Attempts = ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
-			r.WhatsApp, r.JID = r.ClientID, r.usualJID()
-			err = errors.Join(err, tx.Put(bucketItem, itemKey(made.id, i), r.encode()))
+		for i := range to.Len() {
+			r := record.Item{Input: to.Given.At(i)}
+			r.Status, r.Instance, r.ClientID, r.Attempts = record.ItemSuccess, 1, "3EB0C7A1D2E3F4051627", 1
+			r.WhatsApp, r.JID = r.ClientID, r.Recipient()+"@"+event.UserServer
+			err = errors.Join(err, tx.Put(record.BucketItem, record.ItemKey(made.id, i), r.Encode()))
 		}
 		for range events {
-			progress := made.payload(event.BatchProgress, states, &subject{0, itemRecord{Input: to.given.At(0)}}, "")
+			progress := made.payload(event.BatchProgress, states, &subject{0, record.Item{Input: to.Given.At(0)}}, "")
 			err = errors.Join(err, e.cfg.Outbox.Emit(tx, outbox.Emission{Kind: event.BatchProgress, Owner: owner, Batch: made.id, Data: progress}))
 		}
 		return err

@@ -2,9 +2,9 @@ package batch
 
 import (
 	"errors"
-	"slices"
 	"time"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/delivery/outbox"
@@ -25,7 +25,7 @@ var errUnchanged = errors.New("batch: nothing to change")
 // subject is the item that the events of a step are about.
 type subject struct {
 	position int
-	record   itemRecord
+	record   record.Item
 }
 
 // step applies one row of the table inside a transaction: the header, the
@@ -46,15 +46,15 @@ func (e *Engine) step(tx *store.Tx, b *full, in table.Input, states []event.Stat
 	if err := b.settle(tx); err != nil {
 		return err
 	}
-	if err := putHeader(tx, b.id, &b.header); err != nil {
+	if err := record.PutHeader(tx, b.id, &b.Header); err != nil {
 		return err
 	}
 	if table.Final(b.Status) {
-		if err := tx.Delete(bucketOpen, b.id[:]); err != nil {
+		if err := tx.Delete(record.BucketOpen, b.id[:]); err != nil {
 			return err
 		}
 	}
-	if err := noteStatus(tx, b.spec.Owner, b.id, from, b.Status); err != nil {
+	if err := record.NoteStatus(tx, b.spec.Owner, b.id, from, b.Status); err != nil {
 		return err
 	}
 	for _, kind := range d.Events {
@@ -70,7 +70,7 @@ func (b *full) windowAt(now time.Time) (schedule.Window, time.Time) {
 	if b.WindowOff {
 		return schedule.Open, time.Time{}
 	}
-	return b.spec.window.At(now)
+	return b.spec.Window.At(now)
 }
 
 // advance applies a decision.
@@ -131,39 +131,22 @@ func (b *full) plan(at time.Time) {
 }
 
 // share returns the counts of one of the batch's instances.
-func (b *full) share(instance int64) *share {
-	for i, ref := range b.spec.all() {
+func (b *full) share(instance int64) *record.Share {
+	for i, ref := range b.spec.All() {
 		if ref.ID == instance {
 			return &b.Shares[i]
 		}
 	}
-	return &share{}
-}
-
-// all returns the instances that a batch has and had.
-func (s *spec) all() []InstanceRef {
-	if len(s.Former) == 0 {
-		return s.Instances
-	}
-	return slices.Concat(s.Instances, s.Former)
-}
-
-func (s *spec) instanceName(id int64) string {
-	for _, ref := range s.all() {
-		if ref.ID == id {
-			return ref.Name
-		}
-	}
-	return ""
+	return &record.Share{}
 }
 
 // give sets the chosen item to SENDING.
-func (b *full) give(tx *store.Tx, c choice) (itemRecord, error) {
+func (b *full) give(tx *store.Tx, c choice) (record.Item, error) {
 	r, err := b.loadOrLost(tx, c.position)
 	if err != nil {
 		return r, err
 	}
-	r.Status, r.Instance, r.ClientID = ItemSending, c.instance, c.messageID
+	r.Status, r.Instance, r.ClientID = record.ItemSending, c.instance, c.messageID
 	r.Code, r.Error = "", ""
 	r.Attempts++
 	r.StartedAt, r.EndedAt = tx.Now().UnixMilli(), 0
@@ -184,7 +167,7 @@ func (b *full) pointAt(c choice) {
 // end stores the outcome of the current item. An attempt that found no instance
 // gets its own record, since the item does not keep it; the item goes back to PENDING
 // and is assigned next.
-func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
+func (b *full) end(tx *store.Tx, r *record.Item, o outcome) error {
 	now := tx.Now().UnixMilli()
 	r.Code, r.Error = o.code, o.reason
 	s := b.share(r.Instance)
@@ -195,16 +178,16 @@ func (b *full) end(tx *store.Tx, r *itemRecord, o outcome) error {
 		s.Failed++
 	default:
 	}
-	if o.attempt != AttemptUnavailable {
+	if o.attempt != record.AttemptUnavailable {
 		r.Status, r.EndedAt = o.status, now
 		b.putItem(tx, b.Current, r)
 		return nil
 	}
-	a := attemptRecord{
+	a := record.Attempt{
 		Instance: r.Instance, ClientID: r.ClientID, Status: o.attempt,
 		Code: o.code, Error: o.reason, StartedAt: r.StartedAt, EndedAt: now, Parts: r.Parts,
 	}
-	if err := store.PutJSON(tx, bucketAttempt, attemptKey(b.id, b.Current, r.Attempts), a); err != nil {
+	if err := store.PutJSON(tx, record.BucketAttempt, record.AttemptKey(b.id, b.Current, r.Attempts), a); err != nil {
 		return err
 	}
 	s.Selected--

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
@@ -47,7 +49,7 @@ const randomExamples = 3
 func (e *Engine) Try(ctx context.Context, owner uuid.UUID, r CreateRequest, numbers int) (Trial, error) {
 	t := Trial{Malformed: []Malformed{}, Examples: []Example{}, Numbers: []string{}}
 	if given := r.given(); given.Len() > chunk {
-		leave, err := e.creations.enter(ctx, owner, given.size())
+		leave, err := e.creations.enter(ctx, owner, given.Size())
 		if err != nil {
 			return t, err
 		}
@@ -57,34 +59,34 @@ func (e *Engine) Try(ctx context.Context, owner uuid.UUID, r CreateRequest, numb
 	if err != nil {
 		return t, err
 	}
-	c, err := parseContent(b.message, b.spec.Options.Spin)
+	c, err := mailing.ParseContent(b.message, b.spec.Options.Spin)
 	if err != nil {
 		return t, invalid(InvalidMessage, err.Error())
 	}
-	for i := range min(to.len(), numbers) {
-		t.Numbers = append(t.Numbers, to.number(i))
+	for i := range min(to.Len(), numbers) {
+		t.Numbers = append(t.Numbers, to.Number(i))
 	}
 	for _, i := range e.exemplary(b.id, c, to) {
-		t.Examples = append(t.Examples, Example{i, to.number(i), to.text(c, b.id, i)})
+		t.Examples = append(t.Examples, Example{i, to.Number(i), to.Text(c, b.id, i)})
 	}
 	d := b.spec.Options.Delay
-	t.Pauses = time.Duration(max(0, to.len()-1)) * time.Duration(d.MinMs+d.MaxMs) * time.Millisecond / 2
+	t.Pauses = time.Duration(max(0, to.Len()-1)) * time.Duration(d.MinMs+d.MaxMs) * time.Millisecond / 2
 	t.View = b.view(e.states(b.spec), e.now())
 	return t, nil
 }
 
 // exemplary returns which recipients are examples: the first, that with the longest text, and some at
 // random.
-func (e *Engine) exemplary(id uuid.UUID, c *content, to recipients) []int {
-	if to.len() == 0 {
+func (e *Engine) exemplary(id uuid.UUID, c *mailing.Content, to mailing.Chosen) []int {
+	if to.Len() == 0 {
 		return nil
 	}
 	longest, most := 0, 0
-	for i := range to.len() {
-		if n := utf8.RuneCountInString(to.text(c, id, i)); n > most {
+	for i := range to.Len() {
+		if n := utf8.RuneCountInString(to.Text(c, id, i)); n > most {
 			longest, most = i, n
 		}
-		if !c.templated() {
+		if !c.Templated() {
 			break // all are the same
 		}
 	}
@@ -93,27 +95,11 @@ func (e *Engine) exemplary(id uuid.UUID, c *content, to recipients) []int {
 		all = append(all, longest)
 	}
 	for range randomExamples {
-		if i := int(e.random(id, int64(to.len()))); !slices.Contains(all, i) {
+		if i := int(e.random(id, int64(to.Len()))); !slices.Contains(all, i) {
 			all = append(all, i)
 		}
 	}
 	return all
-}
-
-// text returns what a recipient gets, empty if its record cannot be read.
-func (r recipients) text(c *content, id uuid.UUID, i int) string {
-	d, err := r.details(i)
-	if err != nil {
-		return ""
-	}
-	rendered, _ := c.render(0, itemID(id, r.base+i), d)
-	return rendered.Summary()
-}
-
-// number returns a recipient, normalised.
-func (r recipients) number(i int) string {
-	digits, _ := phone(r.given.At(r.index(i)))
-	return digits
 }
 
 // Draft returns the creation of a draft as it is now. Errors are ErrNotFound and
@@ -127,7 +113,7 @@ func (e *Engine) Draft(owner, id uuid.UUID) (r CreateRequest, created View, err 
 		if b.Status != event.BatchDraft {
 			return &table.TransitionError{Status: b.Status, Trigger: table.OnCheck}
 		}
-		list, err := b.selected(tx, RetryRequest{Status: []ItemStatus{ItemPending}})
+		list, err := b.selected(tx, RetryRequest{Status: []record.ItemStatus{record.ItemPending}})
 		r = CreateRequest{
 			Name: b.spec.Name, Instances: b.spec.Instances, List: list, Message: b.message.Message, Original: b.message.Original, More: b.message.More, Options: b.spec.Options, Quoted: b.message.Quoted,
 			AutoResume: &b.AutoResume, ExternalAttributes: b.message.Attributes, Schedule: b.spec.Schedule,

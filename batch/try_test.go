@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 )
 
@@ -17,8 +19,8 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 		defer r.stop()
 		req := personal("Hi {{name}}", "name=Ana", "name=Maximilian", "name=Cy")
 		req.List.AddText([]byte("12"))
-		req.List.Add(Recipient{Number: "+49 151 00000001"}) // a duplicate
-		req.List.Add(Recipient{Number: "4915100000009", Variables: map[string]*string{"$": new("x")}})
+		req.List.Add(mailing.Recipient{Number: "+49 151 00000001"}) // a duplicate
+		req.List.Add(mailing.Recipient{Number: "4915100000009", Variables: map[string]*string{"$": new("x")}})
 		req.Options.Delay = event.BatchDelay{MinMs: 1000, MaxMs: 3000}
 		got, err := r.e.Try(t.Context(), owner, req, 2)
 		if err != nil {
@@ -37,7 +39,7 @@ func TestADryRunStoresAndSendsNothing(t *testing.T) {
 			t.Errorf("%q", got.Numbers)
 		}
 		synctest.Wait()
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketHeader) + records(t, r.s, bucketCreating); n != 0 || len(r.f.sent) > 0 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketHeader) + records(t, r.s, record.BucketCreating); n != 0 || len(r.f.sent) > 0 {
 			t.Errorf("%d records, sent %v", n, r.f.sent)
 		}
 		missing := personal("Hi {{name}}", "name=Ana", "due=x")
@@ -53,11 +55,11 @@ func TestADryRunAnswersEveryMalformedRecipient(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
 		req := personal("Hi {{name}}", "name=Ana")
-		for i := range 3 * maxReported {
-			req.List.Add(Recipient{Number: fmt.Sprint(4915200000000 + i), Variables: map[string]*string{"$": new("x")}})
+		for i := range 3 * mailing.MaxReported {
+			req.List.Add(mailing.Recipient{Number: fmt.Sprint(4915200000000 + i), Variables: map[string]*string{"$": new("x")}})
 		}
 		got, err := r.e.Try(t.Context(), owner, req, 9)
-		if err != nil || len(got.Malformed) != 3*maxReported || got.Counts.Total != 1 || len(got.Numbers) != 1 {
+		if err != nil || len(got.Malformed) != 3*mailing.MaxReported || got.Counts.Total != 1 || len(got.Numbers) != 1 {
 			t.Errorf("%d malformed, %+v, %q, %v", len(got.Malformed), got.Counts, got.Numbers, err)
 		}
 	})

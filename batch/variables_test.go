@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -17,9 +19,9 @@ import (
 func personal(text string, recipients ...string) CreateRequest {
 	req := request(0)
 	req.Message.Payload = fmt.Appendf(nil, `{"text":%q}`, text)
-	req.List = &Recipients{}
+	req.List = &mailing.Recipients{}
 	for i, pairs := range recipients {
-		to := Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{}}
+		to := mailing.Recipient{Number: fmt.Sprintf("49151%08d", i), Variables: map[string]*string{}}
 		for pair := range strings.SplitSeq(pairs, ",") {
 			if name, value, is := strings.Cut(pair, "="); is {
 				to.Variables[name] = &value
@@ -45,7 +47,7 @@ func (r *rig) texts(req CreateRequest) []string {
 	var all []string
 	for _, item := range r.items() {
 		text := got[item.NormalizedRecipient+"@"+event.UserServer]
-		if item.RenderedPreview != "" && item.RenderedPreview != firstRunes(text, maxPreview) {
+		if item.RenderedPreview != "" && item.RenderedPreview != beginning(text) {
 			r.Errorf("the preview is %q of %q", item.RenderedPreview, text)
 		}
 		all = append(all, text)
@@ -58,7 +60,7 @@ func TestEachRecipientGetsItsVariables(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
 		req := personal("Hi {{name|there}}, {{ due }}{{empty}}! {a|b} {{{x}}", "name=Ana,due=3 May,empty=", "due={{name}} {a|b},empty=x", "name=,due=,empty=")
-		req.List.Add(Recipient{Number: "+49 151 00000001", ExternalID: "again"}) // a duplicate: the first one counts
+		req.List.Add(mailing.Recipient{Number: "+49 151 00000001", ExternalID: "again"}) // a duplicate: the first one counts
 		want := []string{"Hi Ana, 3 May! {a|b} {{x}}", "Hi there, {{name}} {a|b}x! {a|b} {{x}}", "Hi there, ! {a|b} {{x}}"}
 		if got := r.texts(req); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q", got)
@@ -85,7 +87,7 @@ func TestTextsAreSentAsTheyAreWithoutObjects(t *testing.T) {
 		if v := r.items()[0]; v.RenderedPreview != "" || v.Variables != nil {
 			t.Errorf("%+v", v)
 		}
-		if n := records(t, r.s, bucketDetails); n != 0 {
+		if n := records(t, r.s, record.BucketDetails); n != 0 {
 			t.Errorf("%d records of details", n)
 		}
 	})
@@ -112,10 +114,10 @@ func TestMissingVariablesRefuseTheBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
-		long := strings.Repeat("x", MaxValue)
+		long := strings.Repeat("x", mailing.MaxValue)
 		many := personal("{{name}}")
 		for i := range 150 {
-			many.List.Add(Recipient{Number: fmt.Sprintf("49151%08d", i)})
+			many.List.Add(mailing.Recipient{Number: fmt.Sprintf("49151%08d", i)})
 		}
 		mixed := personal("Hi {{name}}", "name=Ana")
 		mixed.List.AddText([]byte("4915199999999"))
@@ -146,7 +148,7 @@ func TestMissingVariablesRefuseTheBatch(t *testing.T) {
 				t.Errorf("%s: %.300v", name, err)
 			}
 		}
-		if n := records(t, r.s, bucketItem) + records(t, r.s, bucketDetails) + records(t, r.s, bucketCreating); n != 0 {
+		if n := records(t, r.s, record.BucketItem) + records(t, r.s, record.BucketDetails) + records(t, r.s, record.BucketCreating); n != 0 {
 			t.Errorf("refused creations left %d records", n)
 		}
 	})
@@ -162,7 +164,7 @@ func manyPairs(n int) string {
 
 func withExternalID(id string) CreateRequest {
 	req := personal("x")
-	req.List.Add(Recipient{Number: "4915112345678", ExternalID: id})
+	req.List.Add(mailing.Recipient{Number: "4915112345678", ExternalID: id})
 	return req
 }
 
@@ -175,17 +177,23 @@ func TestAnItemWithoutItsDetailsIsNotSent(t *testing.T) {
 		req.AutoStart = &no
 		v := r.create(req)
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			return errors.Join(tx.Delete(bucketDetails, itemKey(v.ID, 1)), tx.Put(bucketDetails, itemKey(v.ID, 2), []byte{99}))
+			return errors.Join(tx.Delete(record.BucketDetails, record.ItemKey(v.ID, 1)), tx.Put(record.BucketDetails, record.ItemKey(v.ID, 2), []byte{99}))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.do(r.e.StartBatch)
 		r.status(event.BatchIsWithErrors)
-		for i, want := range []ItemStatus{ItemSuccess, ItemFailed, ItemFailed} {
-			if item := r.items()[i]; item.Status != want || want == ItemFailed && *item.LastErrorCode != codeDamaged {
+		for i, want := range []record.ItemStatus{record.ItemSuccess, record.ItemFailed, record.ItemFailed} {
+			if item := r.items()[i]; item.Status != want || want == record.ItemFailed && *item.LastErrorCode != record.CodeDamaged {
 				t.Errorf("item %d: %+v", i, item)
 			}
 		}
 	})
+}
+
+// beginning returns the first 200 characters of a text, which a preview shows.
+func beginning(text string) string {
+	r := []rune(text)
+	return string(r[:min(len(r), 200)])
 }

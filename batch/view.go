@@ -3,6 +3,7 @@ package batch
 import (
 	"time"
 
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -81,16 +82,16 @@ func (b *full) itemData(kind event.Kind, item *subject) event.BatchItemData {
 		code = event.SendResultUnknown
 	}
 	return event.BatchItemData{
-		BatchID: b.id.String(), ItemID: itemID(b.id, item.position).String(), Recipient: r.recipient(),
-		Instance: event.BatchItemSender{ID: r.Instance, Name: b.spec.instanceName(r.Instance)},
+		BatchID: b.id.String(), ItemID: record.ItemID(b.id, item.position).String(), Recipient: r.Recipient(),
+		Instance: event.BatchItemSender{ID: r.Instance, Name: b.spec.InstanceName(r.Instance)},
 		Error:    event.BatchItemError{Code: code, Message: r.Error},
 	}
 }
 
 func (b *full) itemRef(item *subject) *event.BatchItemRef {
 	return &event.BatchItemRef{
-		ID: itemID(b.id, item.position).String(), Position: item.position,
-		InstanceName: b.spec.instanceName(item.record.Instance), Recipient: item.record.recipient(),
+		ID: record.ItemID(b.id, item.position).String(), Position: item.position,
+		InstanceName: b.spec.InstanceName(item.record.Instance), Recipient: item.record.Recipient(),
 	}
 }
 
@@ -136,7 +137,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(b.UpdatedAt), StartedAt: milliPtr(b.StartedAt),
 		CompletedAt: milliPtr(b.CompletedAt), PausedAt: milliPtr(b.PausedAt), StoppedAt: milliPtr(b.StoppedAt),
 		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(now), Schedule: b.spec.Schedule,
-		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.messages(), OwnerUserID: b.spec.Owner, RetryOf: b.spec.RetryOf,
+		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.Messages(), OwnerUserID: b.spec.Owner, RetryOf: b.spec.RetryOf,
 		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 		ExternalAttributes: event.Attributes(b.message.Attributes),

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -153,12 +154,12 @@ func TestInvalidStoredScheduleIsDamaged(t *testing.T) {
 		start := time.Now().Add(time.Hour)
 		id := r.create(scheduled(1, 0, start, start.Add(time.Hour), "DAILY")).ID
 		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			s, err := loadSpec(tx, id)
+			s, err := record.LoadSpec(tx, id)
 			if err != nil {
 				return err
 			}
 			s.Schedule = json.RawMessage(`{"windowStartAt":"2000-01-01T00:00:00Z","windowEndAt":"2000-01-01T01:00:00Z","recurrence":"DAILY","timezone":"Mars"}`)
-			return store.PutJSON(tx, bucketSpec, id[:], s)
+			return store.PutJSON(tx, record.BucketSpec, id[:], s)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/batch/schedule"
 	"postern/batch/table"
 	"postern/event"
@@ -30,7 +32,7 @@ type worker struct {
 	// Of the goroutine.
 	b       *full
 	fresh   bool // b is what was committed last, as far as anyone knows
-	content *content
+	content *mailing.Content
 	dropped map[int64]drop
 	able    []int64 // of pick, reused
 	front   shelf   // the first items that wait
@@ -217,13 +219,13 @@ func (w *worker) read() error {
 			w.b, err = load(tx, w.id)
 			return err
 		}
-		h, err := loadHeader(tx, w.id)
+		h, err := record.LoadHeader(tx, w.id)
 		if err == nil && h.Edition != w.b.Edition {
 			w.reread()
 			w.b, err = load(tx, w.id)
 			return err
 		}
-		w.b.header = h
+		w.b.Header = h
 		return err
 	})
 }
@@ -243,9 +245,9 @@ func (w *worker) row(on table.Trigger) error {
 // commit runs fn on the batch as it is in the file and keeps what fn made of
 // it, unless another worker has the lease by now.
 func (w *worker) commit(fn func(*store.Tx, *full) error) error {
-	var done header
+	var done record.Header
 	err := w.e.update(func(tx *store.Tx) error {
-		h, err := loadHeader(tx, w.id)
+		h, err := record.LoadHeader(tx, w.id)
 		if errors.Is(err, ErrNotFound) {
 			return errFenced // it was deleted, so it had been taken from this worker before
 		}
@@ -258,15 +260,15 @@ func (w *worker) commit(fn func(*store.Tx, *full) error) error {
 		if h.Edition != w.b.Edition {
 			return errEdited
 		}
-		b := full{id: w.id, header: h, spec: w.b.spec, message: w.b.message}
+		b := full{id: w.id, Header: h, spec: w.b.spec, message: w.b.message}
 		err = fn(tx, &b)
-		done = b.header
+		done = b.Header
 		return err
 	})
 	w.e.committed(w.b.spec.Owner, w.id, done.Status, err)
 	if err == nil || errors.Is(err, errUnchanged) {
 		w.logWait(w.b.Status, done.Status)
-		w.b.header = done
+		w.b.Header = done
 		return nil
 	}
 	return err

@@ -25,6 +25,26 @@ type Channel struct {
 	Muted *bool  `json:"muted,omitempty"`
 }
 
+// ChannelPost is a post of a newsletter, with what its readers did.
+type ChannelPost struct {
+	ServerID  int               `json:"serverId" doc:"The newsletter's number of the post." example:"142"`
+	Views     int               `json:"views" doc:"How many people saw it." example:"1200" rules:"minimum=0"`
+	Reactions []ChannelReaction `json:"reactions" doc:"The reactions, the most frequent first."`
+	Message   *PostedMessage    `json:"message" doc:"The post, in the form of a stored message; null if it was deleted or cannot be read."`
+}
+
+// PostedMessage is a post that may be stored.
+type PostedMessage struct {
+	ID *int64 `json:"id" doc:"The id of the stored message; null if it is not stored here." example:"42"`
+	Message
+}
+
+// ChannelReaction is how many people reacted to a post with an emoji.
+type ChannelReaction struct {
+	Emoji string `json:"emoji" doc:"The reaction." example:"👍"`
+	Count int    `json:"count" doc:"How many people chose it." example:"31" rules:"minimum=0"`
+}
+
 // ParseChannel reads the JID of a newsletter. The error wraps ErrRecipient.
 func ParseChannel(s string) (string, error) {
 	user, server, _ := strings.Cut(s, "@")

@@ -39,6 +39,11 @@ func (c Content) Plain() bool {
 	return c.Reaction == nil && c.Edit == nil && c.Delete == nil && c.Pin == nil && c.Keep == nil && c.Timer == nil && c.Vote == nil
 }
 
+// Postable reports whether a newsletter takes the content.
+func (c Content) Postable() bool {
+	return c.Text != nil || c.Link != nil || c.Media != nil || c.Poll != nil || c.Edit != nil || c.Delete != nil || c.Reaction != nil
+}
+
 // VoteContent votes in a poll. No options take the vote back.
 type VoteContent struct {
 	Poll    MessageKey
@@ -173,7 +178,7 @@ const (
 // Outgoing is one message to send.
 type Outgoing struct {
 	ID      string // WhatsApp message id, chosen and stored before the send
-	To      string // JID: digits@s.whatsapp.net, …@lid, …@g.us or status@broadcast
+	To      string // JID: digits@s.whatsapp.net, …@lid, …@g.us, …@newsletter or status@broadcast
 	Content Content
 
 	Presence   Presence      // shown before the send; empty: none
@@ -300,6 +305,6 @@ func (o *Original) Check(name string) error { return o.Key.check(name) }
 
 // Sent is what WhatsApp acknowledged.
 type Sent struct {
-	Message      *Message // ready to store: everything but the internal ID
+	Message      *Message // ready to store: everything but the internal ID; nil: a reaction in a newsletter
 	Participants int      // number of people whom MentionAll mentioned
 }

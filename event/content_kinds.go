@@ -127,9 +127,11 @@ func (l *LocationContent) Content() (Content, error) {
 	)
 }
 
-// ReactionContent is a reaction to a message; an empty one takes it back.
+// ReactionContent is a reaction to a message; an empty one takes it back. A post of a newsletter has a
+// ServerID, by which it is named instead of by its key.
 type ReactionContent struct {
-	Key      MessageKey `json:"key" strict:"required" doc:"The message to react to."`
+	Key      MessageKey `json:"key" doc:"The message to react to. Required, unless serverId names a post of a newsletter."`
+	ServerID *int       `json:"serverId" doc:"The newsletter's number of the post to react to, instead of key: metadata.serverId of the post." example:"142" rules:"minimum=1"`
 	Reaction string     `json:"reaction" strict:"required"`
 }
 
@@ -137,6 +139,12 @@ type ReactionContent struct {
 func (r *ReactionContent) Content() (Content, error) {
 	if len(r.Reaction) > MaxReaction {
 		return Content{}, fmt.Errorf("%w: reaction must be one emoji, or empty to take it back", ErrContent)
+	}
+	if r.ServerID != nil {
+		if *r.ServerID < 1 {
+			return Content{}, fmt.Errorf("%w: serverId must be 1 or greater", ErrContent)
+		}
+		return Content{Reaction: r}, nil
 	}
 	return Content{Reaction: r}, r.Key.check("key")
 }

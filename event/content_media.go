@@ -114,8 +114,9 @@ type LinkPreview struct {
 	Picture     MediaInfo // its thumbnail and size; empty when it could not be read
 }
 
-// Uploaded is a file that lies encrypted at WhatsApp, and all that a message
-// needs to point to it. MediaKey opens it: it is a secret.
+// Uploaded is a file that lies at WhatsApp, and all that a message needs to point to it. MediaKey opens
+// it: it is a secret. A file of a newsletter is not encrypted: it has no keys, and a handle, which its
+// post repeats.
 type Uploaded struct {
 	MediaInfo
 	URL           string `json:"url"`
@@ -124,6 +125,7 @@ type Uploaded struct {
 	FileSHA256    []byte `json:"fileSha256"`
 	FileEncSHA256 []byte `json:"fileEncSha256"`
 	UploadedAt    Time   `json:"uploadedAt"`
+	Handle        string `json:"-"`
 }
 
 // MediaSource is what a media message consists of: a file that is still to be

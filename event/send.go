@@ -28,6 +28,9 @@ var (
 	ErrAudience            = errors.New("the audience of the status")
 	ErrAudienceEmpty       = fmt.Errorf("%w is empty: the account's privacy of statuses shows it to none of them", ErrAudience)
 	ErrAudienceNotPossible = fmt.Errorf("%w cannot be chosen: the account shares statuses only with a list of people, whom WhatsApp sends it to", ErrAudience)
+	// ErrNotChannelAdmin: the account is neither owner nor admin of the newsletter; nothing was
+	// uploaded or sent.
+	ErrNotChannelAdmin = errors.New("the account is neither owner nor admin of the newsletter")
 	// ErrPollNotReadable: the poll came without its secret; nothing was sent.
 	ErrPollNotReadable = errors.New("the poll came without its secret, so that no vote can be encrypted for it")
 	// ErrSendRefused: the message was certainly not sent, for another reason.
@@ -131,7 +134,7 @@ const (
 // Recipient is the address that a message is sent to.
 type Recipient struct {
 	User   string // digits of the phone or LID, or the group's id
-	Server string // "s.whatsapp.net", "lid" or "g.us"
+	Server string // "s.whatsapp.net", "lid", "g.us", or "newsletter" of ParseDestination
 }
 
 // JID returns the address as WhatsApp writes it.
@@ -142,6 +145,9 @@ func (r Recipient) IsPhone() bool { return r.Server == UserServer }
 
 // IsGroup reports whether the recipient is a group.
 func (r Recipient) IsGroup() bool { return r.Server == GroupServer }
+
+// IsChannel reports whether the recipient is a newsletter.
+func (r Recipient) IsChannel() bool { return r.Server == NewsletterServer }
 
 // ParseRecipient reads a phone number or a JID. The characters + ( ) - . / are
 // dropped from phone numbers, and so are hyphens and spaces of any kind; 7 to 15
@@ -182,6 +188,17 @@ func ParseChat(s string) (Recipient, error) {
 	}
 	return ParseRecipient(s)
 }
+
+// ParseDestination reads the address of a message: whatever ParseRecipient takes, or a newsletter.
+func ParseDestination(s string) (Recipient, error) {
+	if s == StatusBroadcast {
+		return ParseRecipient(s)
+	}
+	return ParseChat(s)
+}
+
+// IsChannel reports whether a JID is that of a newsletter.
+func IsChannel(jid string) bool { return strings.HasSuffix(jid, "@"+NewsletterServer) }
 
 // phoneDigits drops what people write between the digits, and the invisible marks
 // of direction that come along when a number is copied. What separates one number

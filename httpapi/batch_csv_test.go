@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/httpapi/rest"
 	"postern/internal/sheet"
 )
@@ -76,7 +77,7 @@ func TestBadCSVIsRefusedInWords(t *testing.T) {
 	r.instance("a")
 	needs := strings.Replace(csvBatch, "{{name|there}}", "{{name}}", 1)
 	wide := "number"
-	for i := range batch.MaxVariables + 1 {
+	for i := range mailing.MaxVariables + 1 {
 		wide += fmt.Sprint(",v", i)
 	}
 	for name, row := range map[string]struct{ plan, mapping, file, code, want string }{

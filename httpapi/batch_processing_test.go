@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/store"
 )
@@ -23,7 +24,7 @@ func (r *rig) drafted(n int) batch.View {
 	r.t.Helper()
 	draft := false
 	req := batch.CreateRequest{
-		Name: "large", AutoStart: &draft, Instances: []batch.InstanceRef{{ID: 1, Name: "a"}},
+		Name: "large", AutoStart: &draft, Instances: []record.InstanceRef{{ID: 1, Name: "a"}},
 		Message: event.BatchMessage{Type: "text", Payload: json.RawMessage(`{"text":"hi"}`)},
 	}
 	for i := range n {

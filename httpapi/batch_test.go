@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/operator"
 	"postern/httpapi/rest"
@@ -46,7 +47,7 @@ func (r *rig) create(name string) batch.View {
 	draft := false
 	v, err := r.engine.Create(context.Background(), r.user, batch.CreateRequest{
 		Name:       name,
-		Instances:  []batch.InstanceRef{{ID: 1, Name: "a"}},
+		Instances:  []record.InstanceRef{{ID: 1, Name: "a"}},
 		Recipients: []string{"+49 151 1111111", "491512222222"},
 		Message:    event.BatchMessage{Type: "text", Payload: json.RawMessage(`{"text":"hi"}`)},
 		AutoStart:  &draft,

@@ -183,6 +183,7 @@ func ruleCodes() []Code {
 		{Code: "OWN_ACCOUNT", Status: status, Meaning: "The person is the account of the instance itself, which everything stored names.", Next: "Delete the instance to remove its data."},
 		{Code: "AUDIENCE_EMPTY", Status: status, Meaning: "The privacy of statuses of the account excludes the whole audience of this one; nothing was sent.", Next: "Name contacts of the account who are not excluded from its statuses."},
 		{Code: "AUDIENCE_NOT_POSSIBLE", Status: status, Meaning: "The account shares its statuses only with a list of people, who get each of them; nothing was sent.", Next: "Change the privacy of statuses on the phone, or leave out audience."},
+		{Code: "NOT_NEWSLETTER_ADMIN", Status: status, Meaning: "The account is neither owner nor admin of the newsletter; nothing was uploaded or sent.", Next: "Have its owner make the account an admin, or send from the account of an admin."},
 		{Code: "NOT_A_MEMBER", Status: status, Meaning: "The message mentions people who are not members of the group; nothing was sent.", Next: "Take the people that the message names out of options.mentions."},
 		{Code: "RECIPIENT_NOT_ON_WHATSAPP", Status: status, Meaning: "The number has no WhatsApp account.", Next: "Do not try this number again."},
 		{Code: event.ReachoutTimelocked, Status: status, Meaning: "WhatsApp temporarily does not let the account write to people it does not know; nothing was sent. The message says until when.", Next: "Write to people who recently wrote to the account; try the others after that time. GET /instance/{i}/connection/status shows the restriction."},
@@ -241,6 +242,7 @@ func sandboxCodes() []Code {
 		{Sandbox: true, Code: "INVALID_CODE", Status: status, Meaning: "code is neither a QR text nor a link code.", Next: "Send the code of the connect answer, unchanged."},
 		{Sandbox: true, Code: "INVALID_GROUP", Status: status, Meaning: "There is no such group, or the phone may not do this in it.", Next: "Create the group first, or act with an admin's phone."},
 		{Sandbox: true, Code: "INVALID_VALUE", Status: status, Meaning: "A field of an act or fault breaks its rule.", Next: "Correct the field that the message names."},
+		{Sandbox: true, Code: "INVALID_POST", Status: status, Meaning: "The channel has no such post.", Next: "newsletter-view lists the posts."},
 		{Sandbox: true, Code: "UNKNOWN_ACT", Status: status, Meaning: "There is no act of that name.", Next: "GET /sandbox/help lists them."},
 	}
 }

@@ -106,21 +106,22 @@ type breakage struct {
 // dependent are fields whose values at the limit need other values than the example's beside them, or a file that can be
 // fetched.
 var dependent = []string{
-	"/instance/{instanceName}/send/media mediaMessage.mediatype",     // the caption
-	"/instance/{instanceName}/send/poll pollMessage.selectableCount", // the answers
-	"/instance/{instanceName}/chat/edit-message id",                  // messageId
-	"/instance/{instanceName}/media/data id",                         // messageId
-	"/instance/{instanceName}/media/data messageId",                  // the message has no file
-	"/instance/{instanceName}/chat/presence presence",                // chat
-	"/instance/{instanceName}/media/uploads externalId",              // the file
-	"/instance/{instanceName}/media/uploads fileName",                // the file
-	"/instance/{instanceName}/media/uploads mimetype",                // the file
-	"/instance/{instanceName}/media/uploads mediaType",               // the file
-	"/instance/{instanceName}/group/update-picture image",            // a URL
-	"/instance/{instanceName}/group/update-picture mediaUploadId",    // image
-	"/message/batches options.delay.maxMs",                           // minMs
-	"/instance/{instanceName}/send/status statusMessage.caption",     // the file, without a text
-	"/instance/{instanceName}/send/status statusMessage.mediatype",   // the file, without a text
+	"/instance/{instanceName}/send/media mediaMessage.mediatype",      // the caption
+	"/instance/{instanceName}/send/poll pollMessage.selectableCount",  // the answers
+	"/instance/{instanceName}/chat/edit-message id",                   // messageId
+	"/instance/{instanceName}/media/data id",                          // messageId
+	"/instance/{instanceName}/media/data messageId",                   // the message has no file
+	"/instance/{instanceName}/chat/presence presence",                 // chat
+	"/instance/{instanceName}/media/uploads externalId",               // the file
+	"/instance/{instanceName}/media/uploads fileName",                 // the file
+	"/instance/{instanceName}/media/uploads mimetype",                 // the file
+	"/instance/{instanceName}/media/uploads mediaType",                // the file
+	"/instance/{instanceName}/group/update-picture image",             // a URL
+	"/instance/{instanceName}/group/update-picture mediaUploadId",     // image
+	"/instance/{instanceName}/send/reaction reactionMessage.serverId", // a newsletter
+	"/message/batches options.delay.maxMs",                            // minMs
+	"/instance/{instanceName}/send/status statusMessage.caption",      // the file, without a text
+	"/instance/{instanceName}/send/status statusMessage.mediatype",    // the file, without a text
 }
 
 // breakages returns the example of a schema with one fault each.

@@ -7,7 +7,9 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/batch/optout"
+	"postern/batch/record"
 	"postern/console/trouble"
 	"postern/delivery"
 	"postern/event"
@@ -128,13 +130,14 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[sends.SentMessage]():                     {Name: "SentMessage", About: "The message that was sent, as it is stored.", Answers: true, Schema: sends.SentMessageSchema},
 		sends.AlbumItem():                                    {Answers: true, Schema: sends.AlbumItemSchema},
 		rest.TypeOf[sends.AcceptedAnswer]():                  {Answers: true, Schema: sends.AcceptedAnswerSchema},
+		rest.TypeOf[sends.AcceptedReaction]():                {Answers: true, Schema: sends.AcceptedReactionSchema},
 		rest.TypeOf[trouble.Item]():                          {Name: "Trouble", About: "One kind of trouble, of receivers at one origin."},
 		rest.TypeOf[trouble.Subject]():                       {Name: "TroubleSubject", About: "What a trouble is about."},
 		rest.TypeOf[sends.ScheduledView]():                   {Name: "ScheduledSend", About: "A message that is sent at a later time."},
 		rest.TypeOf[batch.List[sends.ScheduledView]]():       {Name: "ScheduledSendList"},
 		rest.TypeOf[batch.List[deliveries.Receiver]]():       {Name: "ReceiverList"},
 		rest.TypeOf[batches.BatchMessages]():                 {Schema: batchMessagesSchema},
-		rest.TypeOf[batch.Messages]():                        {Schema: batchMessagesSchema},
+		rest.TypeOf[record.Messages]():                       {Schema: batchMessagesSchema},
 		rest.TypeOf[event.BatchMessage]():                    {Name: "BatchMessage", About: "What a batch sends: type names the form of payload.", Schema: batchMessageSchema},
 		rest.TypeOf[variant[event.TextContent]]():            variantOf[event.TextContent]("TextBatchMessage", "text"),
 		rest.TypeOf[variant[event.LinkContent]]():            variantOf[event.LinkContent]("LinkBatchMessage", "link"),
@@ -157,13 +160,13 @@ func types() map[reflect.Type]openapi.Type {
 		rest.TypeOf[contactPayload]():                        {Schema: contactPayloadSchema},
 		rest.TypeOf[chats.Flag]():                            {Schema: flagSchema},
 		rest.TypeOf[batches.OneOrMore]():                     {Schema: oneOrMoreSchema},
-		rest.TypeOf[batch.Recipients]():                      {Schema: recipientsSchema},
+		rest.TypeOf[mailing.Recipients]():                    {Schema: recipientsSchema},
 		rest.TypeOf[chats.PictureURL]():                      {Schema: func(rest.Ref) openapi.Object { return openapi.Object{"type": []string{"string", "null"}} }},
 		rest.TypeOf[strict.Object]():                         {Schema: openapi.AnyObject},
 		rest.TypeOf[event.Attributes]():                      {Schema: openapi.AnyObject},
 		rest.TypeOf[json.RawMessage]():                       {Schema: openapi.AnyObject},
-		rest.TypeOf[batch.ItemStatus]():                      {Name: "BatchItemStatus", Schema: openapi.Words(batch.ItemPending, batch.ItemSending, batch.ItemSuccess, batch.ItemFailed, batch.ItemSkipped, batch.ItemUnknown)},
-		rest.TypeOf[batch.AttemptStatus]():                   {Name: "BatchAttemptStatus", Schema: openapi.Words(batch.AttemptSending, batch.AttemptSuccess, batch.AttemptFailed, batch.AttemptUnavailable, batch.AttemptUnknown)},
+		rest.TypeOf[record.ItemStatus]():                     {Name: "BatchItemStatus", Schema: openapi.Words(record.ItemPending, record.ItemSending, record.ItemSuccess, record.ItemFailed, record.ItemSkipped, record.ItemUnknown)},
+		rest.TypeOf[record.AttemptStatus]():                  {Name: "BatchAttemptStatus", Schema: openapi.Words(record.AttemptSending, record.AttemptSuccess, record.AttemptFailed, record.AttemptUnavailable, record.AttemptUnknown)},
 	}
 	maps.Copy(all, instances.OptionsTypes())
 	return all
@@ -210,7 +213,7 @@ func flagSchema(rest.Ref) openapi.Object { return openapi.Object{"type": "boolea
 
 func recipientsSchema(r rest.Ref) openapi.Object {
 	return openapi.Object{"type": "array", "items": openapi.Object{"oneOf": []openapi.Object{
-		{"type": "string", "description": "A phone number with its country code."}, r(rest.TypeOf[batch.Recipient]()),
+		{"type": "string", "description": "A phone number with its country code."}, r(rest.TypeOf[mailing.Recipient]()),
 	}}}
 }
 

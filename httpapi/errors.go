@@ -148,6 +148,7 @@ func errorTable() []mapping {
 		{event.ErrPollNotReadable, http.StatusUnprocessableEntity, "POLL_NOT_READABLE", ""},
 		{event.ErrAudienceEmpty, http.StatusUnprocessableEntity, "AUDIENCE_EMPTY", ""},
 		{event.ErrAudienceNotPossible, http.StatusUnprocessableEntity, "AUDIENCE_NOT_POSSIBLE", ""},
+		{event.ErrNotChannelAdmin, http.StatusUnprocessableEntity, "NOT_NEWSLETTER_ADMIN", ""},
 		{event.ErrNotAMember, http.StatusUnprocessableEntity, "NOT_A_MEMBER", ""},
 		{event.ErrNotOnWhatsApp, http.StatusUnprocessableEntity, "RECIPIENT_NOT_ON_WHATSAPP", ""},
 		{event.ErrSendRefused, http.StatusUnprocessableEntity, event.SendMessageFailed, ""},

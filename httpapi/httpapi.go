@@ -152,7 +152,7 @@ func newAPI(c Config) *api {
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia, Erasures: c.Erasures}),
 		instances: instances.New(instances.Config{
 			Store: c.Store, Registry: c.Registry, Supervisor: c.Supervisor, Engine: c.Engine, Media: c.Media, MaxMedia: c.MaxMedia, Access: c.Access,
-			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post, Troubles: c.Troubles.Of, MaySeeTrouble: program.SeesKind,
+			JWTSecret: c.JWTSecret, TokenTTL: c.TokenTTL, Transfers: c.Transfers, Portal: c.Portal, Post: c.Post, Waiting: c.Receivers.Waiting, Troubles: c.Troubles.Of, MaySeeTrouble: program.SeesKind,
 		}),
 	}
 	if c.Hub != nil {

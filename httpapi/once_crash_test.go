@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/batches"
 	"postern/httpapi/idempotency"
@@ -283,7 +284,7 @@ func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T
 			return err
 		}
 		create := batch.CreateRequest{
-			Name: in.Name, Instances: []batch.InstanceRef{{ID: 1, Name: "a"}}, List: &in.Recipients,
+			Name: in.Name, Instances: []record.InstanceRef{{ID: 1, Name: "a"}}, List: &in.Recipients,
 			Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"hi"}`)},
 		}
 		keep := rest.KeepInCommit[batch.View](c, http.StatusCreated)

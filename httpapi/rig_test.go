@@ -27,6 +27,7 @@ import (
 	"postern/backup"
 	"postern/batch"
 	"postern/batch/optout"
+	"postern/batch/record"
 	"postern/console/feed"
 	"postern/console/trouble"
 	"postern/delivery"
@@ -142,7 +143,7 @@ func newRigOnDisk(t testing.TB, minFree uint64) *rig {
 // newRigWith returns a rig whose file is opened with these options, and whose instances are configured by adapt.
 func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) *rig {
 	t.Helper()
-	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(batch.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), link.Buckets(), kept.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets(), receivers.Buckets(), erasure.Buckets())
+	o.Path, o.Buckets = filepath.Join(t.TempDir(), "t.db"), slices.Concat(record.Buckets(), optout.Buckets(), later.Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), media.Buckets(), link.Buckets(), kept.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), delivery.Buckets(), logbook.Buckets(), access.Buckets(), receivers.Buckets(), erasure.Buckets())
 	st, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)

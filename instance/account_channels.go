@@ -15,6 +15,10 @@ type Channels interface {
 	// InvitedChannel finds a newsletter by the code of its link.
 	InvitedChannel(ctx context.Context, code string) (event.Channel, error)
 
+	// ChannelPosts returns at most limit posts of a newsletter, the newest first, or those before the
+	// one with a number.
+	ChannelPosts(ctx context.Context, channel string, before, limit int) ([]event.ChannelPost, error)
+
 	// FollowChannel follows or unfollows.
 	FollowChannel(ctx context.Context, channel string, follow bool) error
 	// MuteChannel affects only followed newsletters.

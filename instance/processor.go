@@ -447,6 +447,7 @@ func failureCode(err error) string {
 		{store.ErrDiskFull, "DISK_FULL"},
 		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
 		{event.ErrNotAMember, "NOT_A_MEMBER"},
+		{event.ErrNotChannelAdmin, "NOT_NEWSLETTER_ADMIN"},
 		{event.ErrPollNotReadable, "POLL_NOT_READABLE"},
 	} {
 		if errors.Is(err, c.err) {

@@ -127,6 +127,7 @@ type Registry struct {
 	open   bool // Open has returned: changes are reported
 
 	departed Flow // of instances that were deleted
+	started  time.Time
 }
 
 // entry is the cached state of one instance. change is held from reading the record until
@@ -152,7 +153,7 @@ func Open(ctx context.Context, cfg Config) (*Registry, error) {
 	}
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
-		byID: map[int64]*entry{}, byName: map[string]*entry{},
+		byID: map[int64]*entry{}, byName: map[string]*entry{}, started: time.Now(),
 	}
 	r.events = cfg.publisher()
 	if cfg.Webhooks == nil {

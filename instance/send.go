@@ -42,7 +42,7 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	sent, err := k.session.Send(ctx, out)
 	pass.End(left(err))
 	err = k.judge(ctx, out.To, err)
-	if err == nil {
+	if err == nil && sent.Message != nil {
 		s.reg.cfg.Messages.NameVote(id, sent.Message)
 	}
 	if err == nil && asked != out.To {
@@ -83,6 +83,9 @@ func (s *Supervisor) address(ctx context.Context, k *keeper, id int64, out event
 
 // timerOf returns the disappearing timer of a chat, nil if it has none.
 func (s *Supervisor) timerOf(id int64, chat string) (*event.ChatTimer, error) {
+	if event.IsChannel(chat) {
+		return nil, nil //nolint:nilnil // posts of newsletters do not disappear
+	}
 	return s.reg.cfg.Messages.TimerOf(id, s.namesOf(chat))
 }
 

@@ -42,6 +42,7 @@ type mediaFields struct {
 	FileName string `json:"fileName" help:"of a document"`
 	MimeType string `json:"mimetype" help:"missing: the usual type of the kind"`
 	Data     string `json:"data" help:"the file in base64; missing: a small grey JPEG"`
+	Length   int64  `json:"length" help:"the size that the message declares; missing: the file's"`
 	Size     int    `json:"size" help:"without data: the size of a generated file, at most 16777216"`
 	ID       string `json:"id" help:"the message id; missing: a new one"`
 }
@@ -108,6 +109,9 @@ func sendMedia(ctx context.Context, s *network.Server, p *phone.Phone, f mediaFi
 	file, err := s.SealMedia(data, kind.purpose)
 	if err != nil {
 		return nil, err
+	}
+	if f.Length != 0 {
+		file.Size = uint64(f.Length) //nolint:gosec // of any value, as senders may
 	}
 	return sendAs(ctx, p, f.To, (&sealed{file}).message(f, time.Now()), phone.SendOptions{ID: f.ID})
 }

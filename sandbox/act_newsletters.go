@@ -2,17 +2,21 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"postern/sandbox/network"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/phone"
 )
 
@@ -26,7 +30,9 @@ func newsletterActs() []act {
 		row("newsletter-leave", "the phone's user unfollows a channel", actNewsletterLeave),
 		row("newsletter-mute", "the phone's user mutes or unmutes a channel", actNewsletterMute),
 		row("newsletter-live-update", "the views and reactions of a channel's message changed", actNewsletterLive),
-		row("newsletter-message", "a channel publishes or edits a text", actNewsletterMessage),
+		row("newsletter-message", "a channel publishes a text or a file, edits a text or deletes a post; its followers receive it, and the phone's linked devices", actNewsletterMessage),
+		row("newsletter-react", "the phone's user reacts to a post of a channel", actNewsletterReact),
+		row("newsletter-view", "the phone's user reads a channel, which counts as a view of each post; the answer has the posts, newest first", actNewsletterView),
 	}
 }
 
@@ -34,11 +40,13 @@ type newsletterFields struct {
 	Newsletter  string `json:"newsletter" help:"the channel's address, …@newsletter; missing: derived from the name"`
 	Name        string `json:"name" help:"its name"`
 	Description string `json:"description" help:"its description"`
+	Role        string `json:"role" help:"owner, admin or subscriber; missing: as before, and subscriber at first"`
 }
 
 type newsletterResult struct {
 	Newsletter string `json:"newsletter"`
 	ID         string `json:"id,omitempty"`
+	ServerID   string `json:"serverId,omitempty"` // the number of a new post
 }
 
 // onNewsletter calls fn for the phone's account and the channel of an act.
@@ -57,8 +65,12 @@ func actNewsletterJoin(_ context.Context, s *network.Server, p *phone.Phone, f n
 		}
 		f.Newsletter = network.ChannelAddress(f.Name).String()
 	}
+	role := types.NewsletterRole(f.Role)
+	if !slices.Contains([]types.NewsletterRole{"", types.NewsletterRoleOwner, types.NewsletterRoleAdmin, types.NewsletterRoleSubscriber}, role) {
+		return nil, invalidField("role", "is not one of owner, admin, subscriber")
+	}
 	return onNewsletter(p, f.Newsletter, func(of, channel types.JID) error {
-		return s.Follow(of, channel, f.Name, f.Description)
+		return s.Follow(of, channel, f.Name, f.Description, role)
 	})
 }
 
@@ -113,36 +125,121 @@ func actNewsletterLive(_ context.Context, s *network.Server, p *phone.Phone, f n
 
 type newsletterMessageFields struct {
 	Newsletter string `json:"newsletter" help:"the channel's address, …@newsletter"`
-	Text       string `json:"text" help:"the text"`
-	ID         string `json:"id" help:"the message to edit; missing: a new one"`
+	Text       string `json:"text" help:"the text, or the caption of a file"`
+	Kind       string `json:"kind" help:"of a file: image, video, gif, voice, audio, document or sticker; missing: a text"`
+	Data       string `json:"data" help:"the file in base64; missing: a small grey JPEG"`
+	ID         string `json:"id" help:"the post to edit or to delete; missing: a new one"`
+	Deleted    bool   `json:"deleted" help:"true deletes the post of id"`
+}
+
+func (f *newsletterMessageFields) check() error {
+	switch {
+	case f.Deleted && f.ID == "":
+		return invalidField("id", "is missing")
+	case f.Deleted && f.Text+f.Kind != "", f.Kind != "" && f.ID != "":
+		return invalidField("text and kind", "cannot be given here")
+	case !f.Deleted && f.Text == "" && f.Kind == "":
+		return invalidField("text", "is missing")
+	}
+	return nil
 }
 
 func actNewsletterMessage(_ context.Context, s *network.Server, p *phone.Phone, f newsletterMessageFields) (any, error) {
-	if f.Text == "" {
-		return nil, invalidField("text", "is missing")
+	if err := f.check(); err != nil {
+		return nil, err
 	}
-	plaintext, err := proto.Marshal(&waE2E.Message{Conversation: &f.Text})
-	if err != nil {
-		return nil, fmt.Errorf("encode a channel's message: %w", err)
-	}
-	now := time.Now()
-	message := waBinary.Node{Tag: "message", Attrs: waBinary.Attrs{"type": "text", "t": now.Unix(), "server_id": defaultServerID}}
-	content := []waBinary.Node{{Tag: "plaintext", Content: plaintext}}
-	if f.ID == "" {
-		f.ID = phone.MessageID()
-	} else {
-		message.Attrs["edit"] = string(types.EditAttributeAdminEdit)
-		content = append(content, waBinary.Node{Tag: "meta", Attrs: waBinary.Attrs{
-			"msg_edit_t": now.UnixMilli(), "original_msg_t": now.Add(-time.Minute).Unix(),
-		}})
-	}
-	message.Attrs["id"], message.Content = f.ID, content
-	result, err := onNewsletter(p, f.Newsletter, func(of, channel types.JID) error {
-		message.Attrs["from"] = channel
-		return s.QueueForAll(of, message)
-	})
+	jid, err := newsletterAddress("newsletter", f.Newsletter)
 	if err != nil {
 		return nil, err
 	}
-	return newsletterResult{result.Newsletter, f.ID}, nil
+	result := newsletterResult{Newsletter: jid.String(), ID: f.ID}
+	if f.Deleted {
+		return result, s.DeletePost(p.JID(), jid, f.ID)
+	}
+	post, err := f.post(s)
+	if err != nil {
+		return nil, err
+	}
+	if f.ID != "" {
+		return result, s.EditPost(p.JID(), jid, post)
+	}
+	post.ID = phone.MessageID()
+	made, err := s.Publish(p.JID(), jid, post)
+	result.ID, result.ServerID = made.ID, strconv.Itoa(made.ServerID)
+	return result, err
+}
+
+// post returns the post of an act.
+func (f *newsletterMessageFields) post(s *network.Server) (posts.Post, error) {
+	post, m := posts.Post{ID: f.ID, Type: "text"}, &waE2E.Message{Conversation: &f.Text}
+	if f.Kind != "" {
+		kind, ok := mediaKindOf(f.Kind)
+		if !ok {
+			return post, invalidField("kind", "is not one of image, video, gif, voice, audio, document, sticker")
+		}
+		data, err := fileOf("data", f.Data, 0)
+		if err != nil {
+			return post, err
+		}
+		file := sealed{s.PutPlain(data)}
+		m = file.message(mediaFields{Kind: f.Kind, Caption: f.Text, MimeType: kind.mimetype}, time.Now())
+		post.Type, post.MediaType = "media", f.Kind
+		if f.Kind == "voice" {
+			post.MediaType = "ptt"
+		}
+	}
+	var err error
+	if post.Plaintext, err = proto.Marshal(m); err != nil {
+		return post, fmt.Errorf("encode a channel's message: %w", err)
+	}
+	return post, nil
+}
+
+type newsletterReactFields struct {
+	Newsletter string `json:"newsletter" help:"the channel's address, …@newsletter"`
+	ServerID   int    `json:"serverId" help:"the post's number in the channel"`
+	Emoji      string `json:"emoji" help:"the reaction; empty removes it"`
+}
+
+func actNewsletterReact(_ context.Context, s *network.Server, p *phone.Phone, f newsletterReactFields) (any, error) {
+	return onNewsletter(p, f.Newsletter, func(of, channel types.JID) error { return s.ReactToPost(of, channel, f.ServerID, f.Emoji) })
+}
+
+type newsletterViewFields struct {
+	Newsletter string `json:"newsletter" help:"the channel's address, …@newsletter"`
+}
+
+// postView is a post as a phone shows it.
+type postView struct {
+	ServerID  int             `json:"serverId"`
+	ID        string          `json:"id"`
+	Edited    bool            `json:"edited"`
+	Deleted   bool            `json:"deleted"`
+	Message   json.RawMessage `json:"message"` // protobuf's JSON; null: deleted
+	Views     int             `json:"views"`
+	Reactions []posts.Count   `json:"reactions"`
+}
+
+func actNewsletterView(_ context.Context, s *network.Server, p *phone.Phone, f newsletterViewFields) (any, error) {
+	views := []postView{}
+	_, err := onNewsletter(p, f.Newsletter, func(of, channel types.JID) error {
+		all, err := s.ViewPosts(of, channel)
+		for _, one := range all {
+			v := postView{
+				ServerID: one.ServerID, ID: one.ID, Edited: !one.EditedAt.IsZero(), Deleted: one.Plaintext == nil,
+				Message: json.RawMessage("null"), Views: len(one.Viewers), Reactions: one.Counts(),
+			}
+			var m waE2E.Message
+			if !v.Deleted && proto.Unmarshal(one.Plaintext, &m) == nil {
+				if v.Message, err = protojson.Marshal(&m); err != nil {
+					return fmt.Errorf("encode a post: %w", err)
+				}
+			}
+			views = append(views, v)
+		}
+		return err
+	})
+	return struct {
+		Posts []postView `json:"posts"`
+	}{views}, err
 }

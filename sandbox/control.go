@@ -15,6 +15,7 @@ import (
 	"postern/internal/nesting"
 	"postern/sandbox/handset"
 	"postern/sandbox/network"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/phone"
 )
 
@@ -58,6 +59,8 @@ func refusedBy(err error) refused {
 		return refused{http.StatusUnprocessableEntity, "INVALID_PHONE", err.Error()}
 	case errors.Is(err, network.ErrNoGroup), errors.Is(err, network.ErrNotInGroup), errors.Is(err, network.ErrAdminsOnly):
 		return refused{http.StatusUnprocessableEntity, "INVALID_GROUP", err.Error()}
+	case errors.Is(err, posts.ErrNoPost):
+		return refused{http.StatusUnprocessableEntity, "INVALID_POST", err.Error()}
 	case errors.Is(err, handset.ErrQR), errors.Is(err, handset.ErrCode):
 		return refused{http.StatusUnprocessableEntity, "INVALID_CODE", err.Error()}
 	case errors.Is(err, network.ErrExists):

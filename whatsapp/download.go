@@ -87,9 +87,15 @@ func (fs *Files) fetch(ctx context.Context, source whatsmeow.DownloadableMessage
 	if !fs.conn.isOnline() {
 		return event.ErrNotConnected
 	}
-	err := fs.conn.client().DownloadToFile(ctx, source, &cappedFile{File: to, limit: limit + sealOverhead})
-	if errors.Is(err, errOverLimit) {
+	capped := &cappedFile{File: to, limit: limit + sealOverhead}
+	err := fs.conn.client().DownloadToFile(ctx, source, capped)
+	switch {
+	case errors.Is(err, errOverLimit):
 		return tooLarge(limit)
+	case capped.broken != nil:
+		return classifyDownload(capped.broken)
+	case corrupt(err) && capped.rewinds > downloadTries:
+		return fmt.Errorf("%w: the server of files did not answer in %d attempts", event.ErrNoAnswer, downloadTries)
 	}
 	return classifyDownload(err)
 }
@@ -177,13 +183,58 @@ func tooLarge(limit int64) error {
 	return fmt.Errorf("%w: it is larger than %d bytes (media.max_bytes)", event.ErrMedia, limit)
 }
 
+// downloadTries is how often the library tries to download a file. It rewinds the file
+// after each failed attempt. After the last one it forgets the error, and verifies a file
+// that it does not have.
+const downloadTries = 5
+
+var errDisk = errors.New("the file cannot be written")
+
 // cappedFile does not grow beyond its limit, whatever length the message states. It
 // hides from the library that it is a file: the library would preallocate the length
-// that a server announces.
+// that a server announces. It also hides errors of the disk, which the library takes for
+// errors of the network, since they have the methods of these.
 type cappedFile struct {
 	whatsmeow.File // not *os.File: its ReadFrom would bypass Write
 
-	limit int64
+	limit   int64
+	broken  error // of the disk
+	rewinds int   // since the last read
+	read    bool
+}
+
+// Seek implements io.Seeker.
+func (f *cappedFile) Seek(offset int64, whence int) (int64, error) {
+	if whence == io.SeekStart {
+		if f.read {
+			f.rewinds, f.read = 0, false
+		}
+		f.rewinds++
+	}
+	return f.File.Seek(offset, whence)
+}
+
+// Read implements io.Reader.
+func (f *cappedFile) Read(p []byte) (int, error) {
+	f.read = true
+	return f.File.Read(p)
+}
+
+// WriteAt implements io.WriterAt.
+func (f *cappedFile) WriteAt(p []byte, at int64) (n int, err error) {
+	n, err = f.File.WriteAt(p, at)
+	return n, f.failed(err)
+}
+
+// Truncate implements whatsmeow.File.
+func (f *cappedFile) Truncate(size int64) error { return f.failed(f.File.Truncate(size)) }
+
+func (f *cappedFile) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	f.broken = err
+	return errDisk
 }
 
 // Write implements io.Writer.
@@ -195,5 +246,6 @@ func (f *cappedFile) Write(p []byte) (int, error) {
 	if at+int64(len(p)) > f.limit {
 		return 0, errOverLimit
 	}
-	return f.File.Write(p)
+	n, err := f.File.Write(p)
+	return n, f.failed(err)
 }

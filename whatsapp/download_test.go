@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"postern/event"
+	"postern/sandbox/network"
 	"postern/store"
 )
 
@@ -100,6 +103,38 @@ func TestDownloadToAFullDisk(t *testing.T) {
 		if !errors.Is(err, want) || errors.Is(err, event.ErrRefused) {
 			t.Errorf("%v: %v", cause, err)
 		}
+	}
+}
+
+// TestOutageOfFilesIsNoBrokenFile: after its attempts the library reports a file of another
+// hash, which would be given up for good.
+func TestOutageOfFilesIsNoBrokenFile(t *testing.T) {
+	t.Parallel()
+	const text = "the whole file"
+	r := newRigWith(t, Config{Media: newFiles(t, text)})
+	r.pair()
+	m := r.sentFile(event.MediaImage)
+	r.net.SetFaults(network.Faults{MediaError: http.StatusServiceUnavailable})
+	err := r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20)
+	if !errors.Is(err, event.ErrNoAnswer) || errors.Is(err, event.ErrMedia) {
+		t.Errorf("%v", err)
+	}
+	r.net.SetFaults(network.Faults{})
+	must(t, r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20))
+}
+
+// TestFailingDiskIsNoBrokenFile, and no failure of the network, which would be tried again.
+func TestFailingDiskIsNoBrokenFile(t *testing.T) {
+	r := newRigWith(t, Config{Media: newFiles(t, "the whole file")})
+	r.pair()
+	m, f := r.sentFile(event.MediaImage), emptyFile(t)
+	readOnly, err := os.Open(f.Name())
+	must(t, err)
+	defer readOnly.Close()
+	begun := time.Now()
+	err = r.session.Account.Files.DownloadHosted(t.Context(), m, readOnly, 1<<20)
+	if !isDiskError(err) || errors.Is(err, event.ErrMedia) || r.net.MediaRefused() > 0 || time.Since(begun) > 10*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 }
 

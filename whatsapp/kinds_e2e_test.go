@@ -30,6 +30,8 @@ func (f *files) Open(_ context.Context, _ int64, m *event.Media) (event.MediaSou
 	return event.MediaSource{File: &event.MediaFile{Path: f.path, MediaInfo: info}, Close: func() {}}, f.fail
 }
 
+func (f *files) Create() (*os.File, error) { return os.CreateTemp(filepath.Dir(f.path), "spooled") }
+
 func (f *files) Preview(context.Context, int64, string) (event.MediaInfo, error) {
 	return event.MediaInfo{Width: 72, Height: 48, Thumbnail: []byte("jpeg")}, f.fail
 }

@@ -40,10 +40,7 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err != nil || out.ID == "" {
 		return event.Sent{}, fmt.Errorf("%w: message %q to %q has no valid id or address", event.ErrSendRefused, out.ID, out.To)
 	}
-	message, mentioned, err := s.prepareMessage(ctx, cli, to, out)
-	if err == nil {
-		err = checkSize(message)
-	}
+	ready, err := s.prepare(ctx, cli, to, out)
 	if err != nil {
 		return event.Sent{}, certain(err)
 	}
@@ -76,15 +73,38 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err != nil {
 		return event.Sent{}, certain(err)
 	}
-	resp, err := s.transmit(ctx, now, to, message, out)
+	resp, err := s.transmit(ctx, now, to, ready, out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
 	}
-	sent := sentMessage(cli, to, message, resp)
+	if ready.message == nil {
+		return event.Sent{}, nil
+	}
+	sent := sentMessage(cli, to, ready.message, resp)
 	if v := out.Content.Vote; v != nil {
 		sent.Metadata = voteMetadata(v)
 	}
-	return event.Sent{Message: sent, Participants: mentioned}, nil
+	return event.Sent{Message: sent, Participants: ready.mentioned}, nil
+}
+
+// prepared is a message that only needs its turn.
+type prepared struct {
+	message   *waE2E.Message // nil: a reaction in a newsletter, which is a stanza of its own
+	handle    string         // of the file of a post in a newsletter
+	mentioned int            // number of participants
+}
+
+// prepare builds the message of an order. Its file is uploaded then.
+func (s *sender) prepare(ctx context.Context, cli *whatsmeow.Client, to types.JID, out event.Outgoing) (ready prepared, err error) {
+	if to.Server == types.NewsletterServer {
+		ready, err = s.preparePost(ctx, cli, to, out)
+	} else {
+		ready.message, ready.mentioned, err = s.prepareMessage(ctx, cli, to, out)
+	}
+	if err == nil && ready.message != nil {
+		err = checkSize(ready.message)
+	}
+	return ready, err
 }
 
 // takeTurn waits until it is this send's turn.
@@ -109,8 +129,8 @@ func (s *sender) hold(ctx context.Context) (resume func(), err error) {
 // transmit passes a message to the library and waits for WhatsApp's acknowledgement.
 // The library also sends messages of its own: the timeout starts, and Leaving is
 // called, when it has reached this one.
-func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, message *waE2E.Message, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
-	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout}
+func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.JID, ready prepared, out event.Outgoing) (resp whatsmeow.SendResponse, err error) {
+	extra := whatsmeow.SendRequestExtra{ID: out.ID, Timeout: s.conn.cfg.SendTimeout, MediaHandle: ready.handle}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	clock := time.AfterFunc(s.conn.cfg.SendTimeout, func() { cancel(context.DeadlineExceeded) })
@@ -132,7 +152,11 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 	}
 	life := s.watchDeparture(out)
 	err = s.conn.cfg.Devices.Sending(ctx, leaving, func(ctx context.Context) (err error) {
-		resp, err = cli.SendMessage(ctx, to, message, extra)
+		if ready.message == nil {
+			resp, err = reactToPost(ctx, cli, to, out)
+		} else {
+			resp, err = cli.SendMessage(ctx, to, ready.message, extra)
+		}
 		return err
 	})
 	s.departed(out, life)
@@ -142,7 +166,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 // certain wraps an error from before the send in its sentinel.
 func certain(err error) error {
 	switch {
-	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember), errors.Is(err, event.ErrPollNotReadable), errors.Is(err, event.ErrAudience):
+	case errors.Is(err, event.ErrNotConnected), errors.Is(err, event.ErrSendRefused), errors.Is(err, event.ErrBusy), errors.Is(err, event.ErrNotAMember), errors.Is(err, event.ErrNotChannelAdmin), errors.Is(err, event.ErrPollNotReadable), errors.Is(err, event.ErrAudience):
 		return err
 	case lostConnection(err):
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, netfault.Plain(err))
@@ -177,7 +201,7 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	if m, err = withTimer(m, out); err != nil {
 		return nil, 0, err
 	}
-	addSecret(m, to, out.Content)
+	addSecret(m, out.Content)
 	if out.Album != "" {
 		if err := associate(m, own, out); err != nil {
 			return nil, 0, err
@@ -223,8 +247,8 @@ func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
 
 // addSecret gives a message a secret of its own, which the library keeps. Members of a community cannot react
 // to an announcement without it, and changes of the message that its phone encrypts cannot be read.
-func addSecret(m *waE2E.Message, to types.JID, c event.Content) {
-	if !c.Plain() || to.Server == types.NewsletterServer {
+func addSecret(m *waE2E.Message, c event.Content) {
+	if !c.Plain() {
 		return
 	}
 	if m.MessageContextInfo == nil {
@@ -305,7 +329,7 @@ func (s *sender) sendPresence(ctx context.Context, cli *whatsmeow.Client, to typ
 	switch {
 	case p.OfAccount():
 		return cli.SendPresence(ctx, types.Presence(p))
-	case p != "" && to.Server != types.BroadcastServer:
+	case p != "" && to.Server != types.BroadcastServer && to.Server != types.NewsletterServer:
 		return sendChatPresence(ctx, cli, to, p)
 	}
 	return nil
@@ -339,7 +363,7 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 const sentFrom = "web"
 
 func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
-	kind, content, metadata := translate.Sent(message)
+	kind, content, metadata := translate.Sent(message, resp.ServerID)
 	m := &event.Message{
 		KeyID:            resp.ID,
 		KeyFromMe:        true,

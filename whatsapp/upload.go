@@ -24,6 +24,8 @@ type Media interface {
 	// Open returns the content of a message: either a file to upload, with a function
 	// that removes it, or an earlier upload.
 	Open(ctx context.Context, instance int64, m *event.Media) (event.MediaSource, error)
+	// Create returns a new file in the folder of Open's files. The caller removes it.
+	Create() (*os.File, error)
 	// Preview fetches an image and makes a thumbnail of it.
 	Preview(ctx context.Context, instance int64, url string) (event.MediaInfo, error)
 	// Page reads a web page for the preview of a link to it. The error says why there is none.
@@ -144,6 +146,11 @@ func (fs *Files) compose(ctx context.Context, m *event.Media) (*waE2E.Message, e
 	if err != nil {
 		return nil, err
 	}
+	return messageOf(m, u)
+}
+
+// messageOf builds the message of an uploaded file, whose kind is that of the upload where none is given.
+func messageOf(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 	if m.Kind == "" {
 		known := *m
 		known.Kind = u.Kind
@@ -179,12 +186,12 @@ func (fs *Files) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, 
 
 // mediaMessage builds the message of an uploaded file.
 func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
-	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	length, at := uint64(max(0, u.Size)), keyTime(u)
 	switch m.Kind {
 	case event.MediaImage:
 		return viewOnce(m, &waE2E.Message{ImageMessage: &waE2E.ImageMessage{
 			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
-			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
 			Caption: optionalText(m.Caption), Width: uint32Of(u.Width), Height: uint32Of(u.Height),
 			JPEGThumbnail: u.Thumbnail, ViewOnce: onlyTrue(m.ViewOnce),
 		}}), nil
@@ -202,20 +209,28 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		}
 		return viewOnce(m, &waE2E.Message{AudioMessage: &waE2E.AudioMessage{
 			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
-			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
 			Seconds: uint32Of(u.Seconds), PTT: onlyTrue(m.Kind == event.MediaVoice), Waveform: u.Waveform,
 			ViewOnce: onlyTrue(m.ViewOnce),
 		}}), nil
 	case event.MediaSticker:
 		return &waE2E.Message{StickerMessage: &waE2E.StickerMessage{
 			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
-			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
 			Width: uint32Of(u.Width), Height: uint32Of(u.Height), IsAnimated: onlyTrue(u.Animated),
 		}}, nil
 	case event.MediaDocument:
 		return documentMessage(m, u), nil
 	}
 	return nil, fmt.Errorf("a file cannot be sent as %q", m.Kind)
+}
+
+// keyTime is when the key of a file was made, nil for one without.
+func keyTime(u event.Uploaded) *int64 {
+	if len(u.MediaKey) == 0 {
+		return nil
+	}
+	return new(u.UploadedAt.Unix())
 }
 
 // applyVoice applies the caller's duration and waveform of a voice note.
@@ -235,10 +250,10 @@ func applyVoice(m *event.Media, u *event.Uploaded) error {
 }
 
 func videoMessage(u event.Uploaded) *waE2E.VideoMessage {
-	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	length, at := uint64(max(0, u.Size)), keyTime(u)
 	return &waE2E.VideoMessage{
 		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
-		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
 		Seconds: uint32Of(u.Seconds), Width: uint32Of(u.Width), Height: uint32Of(u.Height), JPEGThumbnail: u.Thumbnail,
 	}
 }
@@ -246,14 +261,14 @@ func videoMessage(u event.Uploaded) *waE2E.VideoMessage {
 // documentMessage wraps a document that has a caption: without the wrapper, WhatsApp's
 // clients do not show the caption.
 func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
-	length, at := uint64(max(0, u.Size)), u.UploadedAt.Unix()
+	length, at := uint64(max(0, u.Size)), keyTime(u)
 	name := event.CleanName(m.FileName)
 	if name == "" {
 		name = event.CleanName(u.FileName)
 	}
 	doc := &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{
 		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
-		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: &at, Mimetype: &u.MimeType,
+		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
 		FileName: optionalText(name), Title: optionalText(name), Caption: optionalText(m.Caption), JPEGThumbnail: u.Thumbnail,
 	}}
 	if m.Caption == "" {

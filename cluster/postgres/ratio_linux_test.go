@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/batch/table"
 	"postern/cluster"
 	"postern/cluster/postgres/pgtest"
@@ -123,7 +124,7 @@ func (e engine) run(b *testing.B, batches, items int) float64 {
 	ids := make([]uuid.UUID, batches)
 	for i := range ids {
 		r := batch.CreateRequest{
-			Name: "bench", Instances: []batch.InstanceRef{{ID: int64(i + 1), Name: "shop"}}, AutoStart: &later,
+			Name: "bench", Instances: []record.InstanceRef{{ID: int64(i + 1), Name: "shop"}}, AutoStart: &later,
 			Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"hello"}`)},
 		}
 		for n := range items {
@@ -205,7 +206,7 @@ func median(all []float64) float64 {
 // BenchmarkCellAgainstFile compares changes, and items of batches, of a cell whose commits wait
 // for a second server with those of a file alone, in turns in the same run.
 func BenchmarkCellAgainstFile(b *testing.B) {
-	buckets := append(append(batch.Buckets(), outbox.Buckets()...), ratioBucket)
+	buckets := append(append(record.Buckets(), outbox.Buckets()...), ratioBucket)
 	eachDelay(b, func(b *testing.B, url string) {
 		alone, cell := single(b, buckets), lead(b, url, buckets)
 		for _, row := range []struct{ callers, changes int }{{1, 500}, {8, 2000}, {64, 20_000}} {

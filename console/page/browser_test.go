@@ -22,10 +22,10 @@ func TestThePageInABrowser(t *testing.T) {
 }
 
 // TestHandsInABrowser runs testdata/walk_hands.js (focus, drafts, Back, waiting, what a key
-// may not see) and walk_events.js.
+// may not see), walk_events.js and walk_fleet.js (receivers, the table of instances).
 func TestHandsInABrowser(t *testing.T) {
 	t.Parallel()
-	for _, script := range []string{"walk_hands.js", "walk_events.js"} {
+	for _, script := range []string{"walk_hands.js", "walk_events.js", "walk_fleet.js"} {
 		result := browser.Walk(t, stage(t, script, "walk.js")+"/")
 		for _, rule := range result.Found {
 			t.Error(rule)

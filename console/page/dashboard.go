@@ -56,9 +56,7 @@ func Pages() map[string]http.Handler {
 		if isPartOfStyles(name) {
 			name = stylesFile
 		}
-		if groupOf(name) != name {
-			return nil // sent with the first of its group
-		}
+		name = groupOf(name) // sent with the others of its group
 		served := below + strings.TrimPrefix(name, "console/")
 		if name == "console/index.html" {
 			served = "/"

@@ -276,6 +276,103 @@ func TestTwoThousandInstancesScrollWithoutALongTask(t *testing.T) {
 	}
 }
 
+// TestTwoThousandInstancesDoNotShift checks how far the table moves while it loads.
+func TestTwoThousandInstancesDoNotShift(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "many", place: "instances"})
+	raw := page.Run(`new Promise((done) => {
+		let sum = 0;
+		new PerformanceObserver((list) => list.getEntries().forEach((one) => { sum += one.value; })).observe({type: "layout-shift", buffered: true});
+		setTimeout(() => done(sum), 300);
+	})`)
+	var shift float64
+	if err := json.Unmarshal(raw, &shift); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("a layout shift of %.3f", shift)
+	if shift > 0.1 {
+		t.Errorf("the table shifts by %.3f, want at most 0.1", shift)
+	}
+}
+
+// TestTableKeepsItsPlace leaves the table for an instance and comes back, and ends a choice of
+// rows far down.
+func TestTableKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "many", place: "instances?tag=north"})
+	page.Run(`scrollTo(0, 6000); stage.settled()`)
+	page.Await(`document.querySelectorAll(".list .row .name a")[9]?.getBoundingClientRect().top > 0`)
+	page.Run(`document.querySelectorAll(".list .row .name a")[9].click(); stage.settled()`)
+	page.Await(`location.hash.startsWith("#/instances/store-") && scrollY === 0`)
+	page.Run(`history.back(); stage.settled()`)
+	page.Await(`location.hash === "#/instances?tag=north" && Math.abs(scrollY - 6000) < 5 && document.querySelectorAll(".list .row").length > 10`)
+	page.Run(`document.querySelectorAll(".list .row input")[9].click(); stage.settled()`)
+	page.Run(`stage.press(".many > .button")`)
+	page.Await(`!document.querySelector(".many") && document.activeElement === document.querySelector(".row-head input") && Math.abs(scrollY - 6000) < 5`)
+}
+
+// TestManyInstancesByKeyboard chooses rows, restarts and deletes them without a pointer.
+func TestManyInstancesByKeyboard(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "three", place: "instances"})
+	focus(t, page, `.list .row input`)
+	page.Press("Space")
+	page.Await(`document.querySelector(".many")?.textContent.includes("1 chosen")`)
+	focus(t, page, `.row-head input`)
+	page.Press("Space")
+	page.Await(`document.querySelector(".many").textContent.includes("3 chosen")`)
+	focus(t, page, `.many .menu button`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
+	page.Press("Enter")
+	page.Await(`document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+	focus(t, page, `dialog footer .first`)
+	page.Press("Enter")
+	page.Await(`document.querySelector(".work")?.textContent.includes("3 done")`)
+	focus(t, page, `.many .menu button`)
+	page.Press("Enter")
+	page.Await(`document.activeElement?.matches("[role=menuitem]")`)
+	page.Press("End", "Enter")
+	page.Await(`document.activeElement?.matches("dialog input")`)
+	page.Type("3")
+	page.Await(`!document.querySelector("dialog footer .first").hasAttribute("aria-disabled")`)
+	page.Press("Enter")
+	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".empty") && document.activeElement === document.querySelector("main h1")`)
+}
+
+// TestReceiversByKeyboard tests and pauses a receiver without a pointer.
+func TestReceiversByKeyboard(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
+	url, page := stage(t)+"/?", browser.Open(t).Page()
+	page.Size(1280, 800, false)
+	opened(page, url, shot{scene: "broken", place: "deliveries"})
+	focus(t, page, `.receiver .button`)
+	page.Press("Enter")
+	page.Await(`document.querySelector(".receiver [role=status]")`)
+	page.Press("Tab", "Enter")
+	page.Await(`document.activeElement?.matches("dialog select")`)
+	focus(t, page, `dialog footer .first`)
+	page.Press("Enter")
+	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".receiver").textContent.includes("until") && document.activeElement !== document.body`)
+}
+
 // TestAnHourOfEventsLeavesMemoryFlat sends ten thousand events and checks that the page keeps
 // only the newest.
 func TestAnHourOfEventsLeavesMemoryFlat(t *testing.T) {

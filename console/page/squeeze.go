@@ -6,9 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -23,68 +25,120 @@ var styles = []string{"tokens", "base", "parts", "floats", "shell", "pages", "ke
 
 const stylesFile = "console/style.css"
 
-// groups lists the modules of a page that are sent as one file, the first, whose name is
-// the key: they compress better together. Their names at the top level are distinct.
+// groups lists the modules that are sent as one file, by its name: they are always loaded
+// together or compress better together. Their names at the top level, and what they import,
+// must be distinct; a test checks it.
 var groups = map[string][]string{
-	"console/pages/instances.js": {
-		"instances", "instance", "instance_actions", "instance_events", "instance_options", "instance_proxy", "instance_settings", "instance_state", "instance_webhook",
+	"console/core.js": {
+		"html", "router", "routes", "shell", "theme", "words",
+		"data/api", "data/cell", "data/drafts", "data/fleet", "data/live", "data/loaded", "data/messages", "data/sandbox", "data/session", "data/states", "data/troubles",
+		"pages/signin", "ui/float", "ui/form", "ui/icon", "ui/parts", "ui/sheet", "ui/windowed",
 	},
-	"console/pages/deliveries.js": {"deliveries", "deliveries_one", "deliveries_replay"},
-	"console/pages/chats.js":      {"chats", "chat_talk"},
+	"console/pairing.js":        {"pairing/flow", "pairing/steps"},
+	"console/pages/overview.js": {"pages/overview", "data/samples", "ui/chart"},
+	"console/pages/instances.js": {
+		"pages/instances", "pages/instance", "pages/instance_actions", "pages/instance_many", "pages/instance_rows", "data/work", "pages/instance_events", "pages/instance_options", "pages/instance_proxy",
+		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
+		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
+	},
+	"console/pages/talk.js":    {"pages/batches", "pages/batch_new", "pages/chats", "pages/chat_talk", "data/seen", "data/talk"},
+	"console/pages/keeping.js": {"pages/keys", "pages/keep", "pages/log", "pages/sandbox", "pages/webhook"},
 }
 
-// groupOf returns the first module of the group of a module, or its own name.
+// groupOf returns the group of a module, or its own name.
 func groupOf(name string) string {
+	part := strings.TrimSuffix(strings.TrimPrefix(name, "console/"), ".js")
 	for group, parts := range groups {
-		if path.Dir(group) == path.Dir(name) && slices.Contains(parts, strings.TrimSuffix(path.Base(name), ".js")) {
+		if slices.Contains(parts, part) {
 			return group
 		}
 	}
 	return name
 }
 
-// imported matches an import by name in a squeezed module.
-var imported = regexp.MustCompile(`(?m)^import\{([^}]*)\}from ?("[^"]+");\n`)
+// imported matches an import in a squeezed module, and loaded an import on demand.
+var (
+	imported = regexp.MustCompile(`(?m)^import ?(?:\{([^}]*)\}from ?)?"([^"]+)";\n`)
+	loaded   = regexp.MustCompile(`\bimport\("(\.[^"]+)"\)`)
+)
 
-// module returns the served form of a module: with the others of its group, each file
-// imported once.
+// merger collects the modules of a group, each after those that it imports.
+type merger struct {
+	name  string // of the group
+	done  map[string]bool
+	code  []byte
+	froms []string            // the other files from which it imports, in order
+	names map[string][]string // what it imports, by file
+}
+
+// module returns the served form of a module or group.
 func module(name string) ([]byte, error) {
-	parts, grouped := groups[name]
-	if !grouped {
-		parts = []string{strings.TrimSuffix(path.Base(name), ".js")}
+	m := &merger{name: name, done: map[string]bool{}, names: map[string][]string{}}
+	parts := groups[name]
+	if parts == nil {
+		parts = []string{strings.TrimSuffix(strings.TrimPrefix(name, "console/"), ".js")}
 	}
-	var out, code []byte
-	var order []string
-	names := map[string][]string{} // imported, by file
 	for _, part := range parts {
-		part = path.Join(path.Dir(name), part+".js")
-		raw, err := files.ReadFile(part)
-		if err != nil {
+		if err := m.add("console/" + part + ".js"); err != nil {
 			return nil, err
 		}
-		code = append(code, imported.ReplaceAllFunc(squeeze(part, raw), func(line []byte) []byte {
-			found := imported.FindSubmatch(line)
-			from := string(found[2])
-			if to := groupOf(path.Join(path.Dir(name), strings.Trim(from, `"`))); to == name {
-				return nil
-			} else if groups[to] != nil && strings.HasPrefix(from, `"./`) {
-				from = `"./` + path.Base(to) + `"`
-			}
-			if names[from] == nil {
-				order = append(order, from)
-			}
-			for one := range strings.SplitSeq(string(found[1]), ",") {
-				if !slices.Contains(names[from], one) {
-					names[from] = append(names[from], one)
-				}
-			}
-			return nil
-		})...)
 	}
-	for _, from := range order {
-		out = append(out, "import{"+strings.Join(names[from], ",")+"}from "+from+";\n"...)
+	var out []byte
+	for _, from := range m.froms {
+		out = append(out, "import{"+strings.Join(m.names[from], ",")+"}from "+strconv.Quote(from)+";\n"...)
 	}
-	return append(out, code...), nil
+	return append(out, m.code...), nil
+}
+
+// add appends a module of the group, unless that is done.
+func (m *merger) add(part string) error {
+	if m.done[part] {
+		return nil
+	}
+	m.done[part] = true
+	raw, err := files.ReadFile(part)
+	if err != nil {
+		return err
+	}
+	code := squeeze(part, raw)
+	for _, found := range imported.FindAllSubmatch(code, -1) {
+		from := m.address(part, string(found[2]))
+		if from == "" {
+			if err := m.add(path.Join(path.Dir(part), string(found[2]))); err != nil {
+				return err
+			}
+			continue
+		}
+		if m.names[from] == nil {
+			m.froms = append(m.froms, from)
+		}
+		for one := range strings.SplitSeq(string(found[1]), ",") {
+			if !slices.Contains(m.names[from], one) {
+				m.names[from] = append(m.names[from], one)
+			}
+		}
+	}
+	code = imported.ReplaceAll(code, nil)
+	m.code = append(m.code, loaded.ReplaceAllFunc(code, func(call []byte) []byte {
+		return []byte("import(" + strconv.Quote(m.address(part, string(loaded.FindSubmatch(call)[1]))) + ")")
+	})...)
+	return nil
+}
+
+// address returns where the group finds what a part of it imports, "" for within the group.
+func (m *merger) address(part, from string) string {
+	if !strings.HasPrefix(from, ".") {
+		return from // in the import map
+	}
+	to := groupOf(path.Join(path.Dir(part), from))
+	if to == m.name {
+		return ""
+	}
+	up := strings.Repeat("../", strings.Count(strings.TrimPrefix(path.Dir(m.name)+"/", "console/"), "/"))
+	if up == "" {
+		up = "./"
+	}
+	return up + strings.TrimPrefix(to, "console/")
 }
 
 // allStyles returns the content of stylesFile.
@@ -247,37 +301,49 @@ func wordsOf(language string) (map[string]string, error) {
 	return table, nil
 }
 
-// wordsModule returns the module of a language. English is an object by key; the others are
-// lists in the order of its keys, so that each key is sent once. The first entry, with an
-// empty key, is a checksum of the keys.
+// wordsModule returns the module of a language: the list of its texts in the order of the
+// English keys, which only English has too. The first text, with an empty key, is a checksum
+// of the keys.
 func wordsModule(language string) ([]byte, error) {
 	keyed, err := wordsOf(english)
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, 0, len(keyed))
-	for key := range keyed {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
 	table, err := wordsOf(language)
 	if err != nil {
 		return nil, err
 	}
+	keys := slices.Sorted(maps.Keys(keyed))
 	sum := sha256.Sum256([]byte(strings.Join(keys, " ")))
-	keys, table[""] = slices.Insert(keys, 0, ""), hex.EncodeToString(sum[:4])
+	list := []string{hex.EncodeToString(sum[:4])}
+	for _, key := range keys {
+		list = append(list, table[key])
+	}
 	var out bytes.Buffer
 	encode := json.NewEncoder(&out)
 	encode.SetEscapeHTML(false)
-	out.WriteString("export default ")
 	if language == english {
-		err = encode.Encode(table) // sorted by key
-	} else {
-		list := make([]string, len(keys))
-		for i, key := range keys {
-			list[i] = table[key]
-		}
-		err = encode.Encode(list)
+		out.WriteString("export const keys=" + strconv.Quote(frontCoded(keys)) + ";\n")
 	}
+	out.WriteString("export default ")
+	err = encode.Encode(list)
 	return append(bytes.TrimSpace(out.Bytes()), ';', '\n'), err
+}
+
+// frontCoded returns sorted keys in one text, each after a space. A key with the same
+// beginning as the one before it, up to its last dot, is sent from that dot on.
+func frontCoded(keys []string) string {
+	var out strings.Builder
+	before := ""
+	for _, key := range keys {
+		dot := max(0, strings.LastIndexByte(key, '.'))
+		out.WriteByte(' ')
+		if dot > 0 && key[:dot] == before {
+			out.WriteString(key[dot:])
+		} else {
+			out.WriteString(key)
+		}
+		before = key[:dot]
+	}
+	return out.String()
 }

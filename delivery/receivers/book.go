@@ -134,6 +134,28 @@ func (b *Book) List(instance int64) ([]Row, error) {
 	return rows, err
 }
 
+// Waiting returns how many events wait for the receivers of an instance.
+func (b *Book) Waiting(instance int64) (n int, err error) {
+	lanes := map[delivery.Lane]bool{}
+	err = b.Store.View(func(tx *store.Tx) error {
+		for _, p := range b.Places(instance) {
+			lanes[p.Lane] = true
+			backlog, err := delivery.BacklogOf(tx, p.Lane)
+			if err != nil {
+				return err
+			}
+			n += backlog.Pending
+		}
+		return nil
+	})
+	for lane, w := range b.InMemory() {
+		if lanes[lane] {
+			n += w.Waiting
+		}
+	}
+	return n, err
+}
+
 // Wrong returns the receivers that fail, have lost events, or have events that wait, in no order. Its cost depends on
 // their number alone.
 func (b *Book) Wrong() ([]Row, error) {

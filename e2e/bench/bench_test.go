@@ -20,6 +20,7 @@ import (
 
 	"postern/app"
 	"postern/batch"
+	"postern/batch/record"
 	"postern/cli/consumer"
 	"postern/config"
 	"postern/delivery/outbox"
@@ -89,7 +90,7 @@ func fill(b *testing.B, path string, entries, items int) {
 	}
 	later := false
 	_, err = engine.Create(b.Context(), owner, batch.CreateRequest{
-		Name: "full", Instances: []batch.InstanceRef{{ID: 1, Name: "red"}}, Recipients: recipients, AutoStart: &later,
+		Name: "full", Instances: []record.InstanceRef{{ID: 1, Name: "red"}}, Recipients: recipients, AutoStart: &later,
 		Message: event.BatchMessage{Type: "text", Payload: []byte(`{"text":"hello"}`)},
 	})
 	if err != nil {

@@ -53,6 +53,7 @@ func (p process) measure(b *testing.B, by consumer.Credential, lists ...list) {
 				p.call(b, by, l.method, l.path, l.in)
 				took[i] = time.Since(begin)
 			}
+			b.ReportMetric(ms(percentile(took, 0.5)), "ms-"+l.name+"-"+beside)
 			b.ReportMetric(ms(percentile(took, 0.99)), "p99-ms-"+l.name+"-"+beside)
 		}
 		stop()

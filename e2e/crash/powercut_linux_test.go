@@ -164,10 +164,13 @@ func newWatched(t *testing.T, seed uint64) *watched {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	file := filepath.Join(w.folder, "var", "lib", "postern.db")
 	// Slow syncs are heard through: what is reported too early is reported in between.
-	w.recording.Sync = func(path string) powerloss.SyncFault {
-		fault := powerloss.SyncFault{Delay: time.Duration(rng.IntN(5)) * time.Millisecond}
-		if left := w.goodSyncs.Load(); path == file && left >= 0 {
-			fault.Fail = w.goodSyncs.Add(-1) < 0
+	w.recording.Fault = func(c powerloss.Call) (fault powerloss.Fault) {
+		if c.Name != "sync" {
+			return fault
+		}
+		fault.Delay = time.Duration(rng.IntN(5)) * time.Millisecond
+		if left := w.goodSyncs.Load(); c.Path == file && left >= 0 && w.goodSyncs.Add(-1) < 0 {
+			fault.Err = syscall.EIO
 		}
 		return fault
 	}

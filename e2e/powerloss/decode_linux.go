@@ -15,8 +15,8 @@ import (
 
 // onCall is a system call of interest from its beginning to its end.
 type onCall struct {
-	done  func(result int64) // called with what it returned
-	fault SyncFault
+	done func(result int64) // called with what it returned
+	of   Call
 }
 
 // decoder reads one system call of a stopped thread.
@@ -24,18 +24,34 @@ type decoder struct {
 	*tracer
 	tid  int
 	args [6]uint64
+	seen string // the path that was read last
+}
+
+// callNames are those of Call.
+var callNames = map[uint64]string{
+	unix.SYS_WRITE: "write", unix.SYS_PWRITE64: "write", unix.SYS_FTRUNCATE: "truncate", unix.SYS_FSYNC: "sync", unix.SYS_FDATASYNC: "sync",
+	unix.SYS_OPENAT: "open", unix.SYS_MKDIRAT: "mkdir", unix.SYS_LINKAT: "link", unix.SYS_RENAMEAT: "rename", unix.SYS_RENAMEAT2: "rename", unix.SYS_UNLINKAT: "unlink",
 }
 
 // decode returns the call when it concerns the folder, and nil otherwise.
 func (t *tracer) decode(tid int, nr uint64, args [6]uint64) (*onCall, error) {
-	d := &decoder{t, tid, args}
+	d := &decoder{tracer: t, tid: tid, args: args}
+	call, err := d.call(nr)
+	if call != nil {
+		call.of = Call{callNames[nr], d.seen}
+	}
+	return call, err
+}
+
+func (d *decoder) call(nr uint64) (*onCall, error) {
+	args := d.args
 	switch nr {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
 		return d.write(nr)
 	case unix.SYS_FTRUNCATE:
-		return d.onFile(int32(args[0]), func(id int, _ string) *op { return &op{kind: truncates, file: id, size: int64(args[1])} })
+		return d.onFile(int32(args[0]), func(id int) *op { return &op{kind: truncates, file: id, size: int64(args[1])} })
 	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
-		return d.sync()
+		return d.onFile(int32(args[0]), func(id int) *op { return &op{kind: syncs, file: id} })
 	case unix.SYS_OPENAT:
 		return d.open()
 	case unix.SYS_MKDIRAT:
@@ -59,27 +75,13 @@ func (t *tracer) decode(tid int, nr uint64, args [6]uint64) (*onCall, error) {
 }
 
 // onFile begins what make returns for the file that is open as fd.
-func (d *decoder) onFile(fd int32, make func(id int, path string) *op) (*onCall, error) {
-	id, path, err := d.opened(fd)
+func (d *decoder) onFile(fd int32, make func(id int) *op) (*onCall, error) {
+	id, _, err := d.opened(fd)
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	o := d.rec.begin(make(id, path))
+	o := d.rec.begin(make(id))
 	return &onCall{done: func(result int64) { d.rec.finish(o, result < 0) }}, nil
-}
-
-func (d *decoder) sync() (call *onCall, err error) {
-	var fault SyncFault
-	call, err = d.onFile(int32(d.args[0]), func(id int, path string) *op {
-		if d.rec.Sync != nil {
-			fault = d.rec.Sync(path)
-		}
-		return &op{kind: syncs, file: id}
-	})
-	if call != nil {
-		call.fault = fault
-	}
-	return call, err
 }
 
 func (d *decoder) write(nr uint64) (*onCall, error) {
@@ -278,6 +280,7 @@ func (d *decoder) opened(fd int32) (id int, path string, err error) {
 		return 0, "", err
 	}
 	id, err = d.rec.file(info)
+	d.seen = path
 	return id, path, err
 }
 
@@ -310,6 +313,7 @@ func (d *decoder) path(folder, arg int) (string, error) {
 	if !d.inside(path) {
 		return "", nil
 	}
+	d.seen = path
 	return path, nil
 }
 

@@ -13,8 +13,8 @@
 // is the position of now: a reader of the program's output notes it, and
 // may expect it from every disk that is cut off at that position or later.
 //
-// Syncs can be made to take long, which widens the gap in which a careless
-// program tells too much, and they can be made to fail.
+// A call can be made to take long, to wait or to fail, and the program can be killed
+// before it. Slow syncs widen the gap in which a careless program reports too much.
 //
 // # The disk
 //

@@ -42,10 +42,18 @@ type name struct {
 	isDir  bool // the file is a folder
 }
 
-// SyncFault is what is to happen to a sync.
-type SyncFault struct {
+// Call is a system call that concerns the folder and is about to be done.
+type Call struct {
+	Name string // open (that makes or truncates a file), mkdir, write, truncate, sync, link, rename or unlink
+	Path string // the file; of a rename its new name
+}
+
+// Fault is what is to happen to a call.
+type Fault struct {
 	Delay time.Duration // before it is done
-	Fail  bool          // it is not done, and returns EIO
+	Hold  func() bool   // once this returns true, it is decided about again
+	Err   syscall.Errno // it is not done, and returns this
+	Kill  bool          // the program is killed before it
 }
 
 // Recording is what happened to the files in a folder. Several programs may be
@@ -53,8 +61,9 @@ type SyncFault struct {
 type Recording struct {
 	root string
 
-	// Sync, when set before Run, decides about each sync of a file or folder.
-	Sync func(path string) SyncFault
+	// Fault, when set before Run, decides about each call. It is called by the recorder,
+	// which everything waits for.
+	Fault func(Call) Fault
 
 	mu    sync.Mutex
 	ops   []*op

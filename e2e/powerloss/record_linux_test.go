@@ -235,10 +235,11 @@ func TestImagesAreWhatAPowerCutMayLeave(t *testing.T) {
 func TestFailedSyncIsNeverRepaired(t *testing.T) {
 	r := newRecording(t)
 	failed := false
-	r.Sync = func(path string) SyncFault {
+	r.Fault = func(c Call) (fault Fault) {
 		// The first sync after the name is on the disk is the one of "written".
-		fault := SyncFault{Fail: !failed && len(r.ops) == 6 && strings.HasSuffix(path, "new")}
-		failed = failed || fault.Fail
+		if !failed && c.Name == "sync" && len(r.ops) == 7 && strings.HasSuffix(c.Path, "new") {
+			fault.Err, failed = syscall.EIO, true
+		}
 		return fault
 	}
 	_, exit := record(t, r, "files")

@@ -2,7 +2,10 @@
 
 package powerloss
 
-import "errors"
+import (
+	"errors"
+	"syscall"
+)
 
 // refuse would make a system call fail; the registers differ by processor.
-func refuse(int) error { return errors.ErrUnsupported }
+func refuse(int, syscall.Errno) error { return errors.ErrUnsupported }

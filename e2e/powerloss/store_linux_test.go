@@ -266,8 +266,11 @@ func seedOf(t *testing.T) uint64 {
 
 // slowly makes a sync take some milliseconds, so that what is reported too early is
 // heard before the sync has ended.
-func slowly(rng *rand.Rand) SyncFault {
-	return SyncFault{Delay: time.Duration(rng.IntN(4)) * time.Millisecond}
+func slowly(rng *rand.Rand, c Call) (fault Fault) {
+	if c.Name == "sync" {
+		fault.Delay = time.Duration(rng.IntN(4)) * time.Millisecond
+	}
+	return fault
 }
 
 // storeTrial is a recording of the store child and what it reported.
@@ -295,7 +298,7 @@ func TestPowerLossKeepsWhatTheStoreReported(t *testing.T) {
 	for left, seed := amount(t, 40), seedOf(t); left > 0; left, seed = left-perRecording, seed+1 {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 0))
-		s.Sync = func(string) SyncFault { return slowly(rng) }
+		s.Fault = func(c Call) Fault { return slowly(rng, c) }
 		var exit syscall.WaitStatus
 		if s.reported, exit = record(t, s.Recording, "store"); exit.ExitStatus() != 0 {
 			t.Fatalf("exit status %d", exit.ExitStatus())
@@ -347,11 +350,11 @@ func TestAFailedSyncAndARestartDamageNothing(t *testing.T) {
 		s := &storeTrial{Recording: newRecording(t)}
 		rng := rand.New(rand.NewPCG(seed, 1))
 		failures := 0
-		s.Sync = func(path string) SyncFault {
-			fault := slowly(rng)
+		s.Fault = func(c Call) Fault {
+			fault := slowly(rng, c)
 			// Once there is a file, so that every life gets to its work.
-			fault.Fail = path == dataFile(s.root) && rng.IntN(60) == 0
-			if fault.Fail {
+			if c.Name == "sync" && c.Path == dataFile(s.root) && rng.IntN(60) == 0 {
+				fault.Err = syscall.EIO
 				failures++
 			}
 			return fault

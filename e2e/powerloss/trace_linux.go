@@ -89,10 +89,11 @@ type thread struct {
 	call  *onCall // the system call that it is in
 }
 
-// held is a thread that waits for its sync to begin.
+// held is a thread that waits for its call to begin.
 type held struct {
 	tid   int
 	until time.Time
+	hold  func() bool // nil: it waits for the time alone
 }
 
 const (
@@ -155,14 +156,23 @@ func (t *tracer) fail(err error) {
 // letGo lets the threads go on whose time has come.
 func (t *tracer) letGo() {
 	now, rest := time.Now(), t.held[:0]
+	var again []int
 	for _, h := range t.held {
-		if now.Before(h.until) {
+		switch {
+		case now.Before(h.until) || h.hold != nil && !h.hold():
 			rest = append(rest, h)
-			continue
+		case h.hold != nil:
+			again = append(again, h.tid)
+		default:
+			t.resume(h.tid, true, 0)
 		}
-		t.resume(h.tid, true, 0)
 	}
 	t.held = rest
+	for _, tid := range again {
+		if th := t.threads[tid]; th != nil && th.call != nil {
+			t.perform(tid, th)
+		}
+	}
 }
 
 func (t *tracer) stopped(tid int, ws syscall.WaitStatus) {
@@ -204,18 +214,30 @@ func (t *tracer) enter(tid int, th *thread) {
 		t.resume(tid, false, 0)
 		return
 	}
-	fault := th.call.fault
-	if fault.Fail {
-		if err := refuse(tid); err != nil {
-			t.fail(fmt.Errorf("powerloss: fail a sync: %w", err))
+	t.perform(tid, th)
+}
+
+// perform lets a thread do its call, or what the recording wants instead.
+func (t *tracer) perform(tid int, th *thread) {
+	var fault Fault
+	if t.rec.Fault != nil {
+		fault = t.rec.Fault(th.call.of)
+	}
+	switch {
+	case fault.Kill:
+		t.of.Kill()
+		th.call = nil
+		return
+	case fault.Err != 0:
+		if err := refuse(tid, fault.Err); err != nil {
+			t.fail(fmt.Errorf("powerloss: make a call fail: %w", err))
 		}
-		th.call.done(-int64(syscall.EIO))
+		th.call.done(-int64(fault.Err))
 		th.call = nil
 		t.resume(tid, false, 0)
 		return
-	}
-	if fault.Delay > 0 {
-		t.held = append(t.held, held{tid, time.Now().Add(fault.Delay)})
+	case fault.Delay > 0 || fault.Hold != nil:
+		t.held = append(t.held, held{tid, time.Now().Add(fault.Delay), fault.Hold})
 		return
 	}
 	t.resume(tid, true, 0)

@@ -37,7 +37,12 @@ type Scene struct {
 // NewScene starts a program with an instance that is not paired yet, and the phones of
 // the cast. env are more variables of the program.
 func NewScene(t *testing.T, env ...string) *Scene {
-	w := NewWorld(t)
+	t.Helper()
+	return newScene(t, NewWorld(t), env...)
+}
+
+func newScene(t *testing.T, w *World, env ...string) *Scene {
+	t.Helper()
 	w.Keep = true
 	w.Env = append([]string{"WHATSAPP_KEEPALIVE_INTERVAL=1s", "WHATSAPP_KEEPALIVE_TIMEOUT=1s"}, env...)
 	s := &Scene{World: w, Control: w.Sandbox.Control(), Vars: map[string]string{

@@ -31,13 +31,19 @@ type SendScene struct {
 // NewSendScene is NewScene with the instance online and a host of files.
 func NewSendScene(t *testing.T, env ...string) *SendScene {
 	t.Helper()
+	return SendSceneIn(t, NewWorld(t), env...)
+}
+
+// SendSceneIn is NewSendScene in a world whose program was not started yet.
+func SendSceneIn(t *testing.T, w *World, env ...string) *SendScene {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("starts a real process")
 	}
 	s := &SendScene{hits: map[string]int{}}
 	files := httptest.NewServer(http.HandlerFunc(s.file))
 	t.Cleanup(files.Close)
-	s.Scene = NewScene(t, append([]string{"MEDIA_ALLOW_PRIVATE=true"}, env...)...)
+	s.Scene = newScene(t, w, append([]string{"MEDIA_ALLOW_PRIVATE=true"}, env...)...)
 	s.Vars["files"] = files.URL
 	s.Online(t)
 	return s

@@ -81,18 +81,34 @@ type World struct {
 	Env    []string // more variables of the program
 
 	Prepare func(*exec.Cmd) // changes how the program is started; nil: nothing
+
+	// Begin starts the program otherwise than by the method Start of its command; nil: it is
+	// not used. kill and wait may be called any number of times.
+	Begin func(*exec.Cmd) (kill func(), wait func() error, err error)
+	kill  func()
 }
 
 // NewWorld makes a network and a receiver; Start starts the program.
 func NewWorld(t *testing.T) *World {
 	t.Helper()
+	return NewWorldAt(t, "127.0.0.1")
+}
+
+// NewWorldAt is NewWorld with network and receiver at another address of this machine.
+func NewWorldAt(t *testing.T, host string) *World {
+	t.Helper()
 	w := &World{T: t, Folder: t.TempDir(), Sec: config.NewSecrets(), Owner: uuid.New(), bodies: map[string]int{}, kinds: map[string]int{}}
 	var err error
-	if w.Sandbox, err = sandbox.Open(sandbox.Config{}); err != nil {
+	if w.Sandbox, err = sandbox.Open(sandbox.Config{Listen: net.JoinHostPort(host, "0")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Sandbox.Close() })
-	w.Hook = httptest.NewServer(consumer.Receive(http.StatusOK, w.Got))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Hook = &httptest.Server{Listener: l, Config: &http.Server{Handler: consumer.Receive(http.StatusOK, w.Got)}} //nolint:gosec // a receiver of tests
+	w.Hook.Start()
 	t.Cleanup(w.Hook.Close)
 	if w.User, err = tokens.ForUser([]byte(w.Sec.JWTSecret), w.Owner, time.Hour, time.Now()); err != nil {
 		t.Fatal(err)
@@ -174,12 +190,23 @@ func (w *World) Launch(addr string) {
 	if w.Prepare != nil {
 		w.Prepare(cmd)
 	}
-	if err := cmd.Start(); err != nil {
+	begin := w.Begin
+	if begin == nil {
+		begin = start
+	}
+	kill, wait, err := begin(cmd)
+	if err != nil {
 		w.T.Fatal(err)
 	}
-	wait := sync.OnceValue(cmd.Wait)
-	w.T.Cleanup(func() { _ = cmd.Process.Kill(); _ = wait() })
-	w.Cmd, w.Wait = cmd, wait
+	w.T.Cleanup(func() { kill(); _ = wait() })
+	w.Cmd, w.Wait, w.kill = cmd, wait, kill
+}
+
+func start(cmd *exec.Cmd) (kill func(), wait func() error, err error) {
+	if err := cmd.Start(); err != nil {
+		return nil, nil, err
+	}
+	return func() { _ = cmd.Process.Kill() }, sync.OnceValue(cmd.Wait), nil
 }
 
 // lastPort is where FreeAddress looked last, beginning anywhere.
@@ -212,7 +239,7 @@ func FreeAddress(t *testing.T) string {
 
 // Kill ends the program between any two instructions.
 func (w *World) Kill() {
-	_ = w.Cmd.Process.Signal(syscall.SIGKILL)
+	w.kill()
 	_ = w.Wait()
 }
 

@@ -102,6 +102,14 @@ func TestFilesAreKept(t *testing.T) {
 		if a := c.get(t, f.MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
 			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
 		}
+		for name, want := range map[string]float64{
+			"postern_media_lost_total": 1, "postern_media_bytes": float64(len(content)), `postern_media_requests_total{status="200"}`: 2,
+			`postern_media_fetch_duration_seconds_count{outcome="fetched"}`: 1,
+		} {
+			if got := c.Metric(name); got != want {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
 	})
 	t.Run("too large", func(t *testing.T) {
 		c.receive(t, "LARGE", make([]byte, 400_000))
@@ -158,6 +166,20 @@ func TestFilesAreKept(t *testing.T) {
 		})
 		if raw, err := os.ReadFile(c.path(c.file("KEPT2").MessageID)); err != nil || !bytes.Equal(raw, content) {
 			t.Error("a kept file is gone:", err)
+		}
+	})
+	t.Run("a revocation leaves it", func(t *testing.T) {
+		from := len(c.Webhooks())
+		c.Do(t, rig.Act("$anne", `{"do":"revoke","to":"$own","id":"KEPT2"}`))
+		c.AwaitEvent(t, from, event.MessagesUpsert, `{"messageType":"protocolMessage"}`)
+		if a := c.get(t, c.file("KEPT2").MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
+			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
+		}
+	})
+	t.Run("served when logged out", func(t *testing.T) {
+		c.Call(consumer.Bearer(c.Token), "DELETE", "/instance/shop/logout", nil, nil)
+		if a := c.get(t, c.file("KEPT2").MessageID); a.Status != 200 || !bytes.Equal(a.Body, content) {
+			t.Errorf("%d, %d bytes", a.Status, len(a.Body))
 		}
 	})
 	t.Run("all go with the instance", func(t *testing.T) {

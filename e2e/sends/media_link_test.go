@@ -159,6 +159,11 @@ func TestEventsHaveLinksToFiles(t *testing.T) {
 			t.Errorf("%s\n%s", all[0], all[1])
 		}
 	})
+	t.Run("the address of the listener is warned of once", func(t *testing.T) {
+		if n := strings.Count(s.Output.String(), "set server.base_url"); n != 1 {
+			t.Errorf("%d warnings", n)
+		}
+	})
 	t.Run("a text has none", func(t *testing.T) {
 		s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"only words"}`))
 		if atOwn, _, body := one(event.MessagesUpsert, "only words"); atOwn != nil || bytes.Contains(body, []byte(`"media"`)) {

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
@@ -40,7 +42,7 @@ func (a *API) changeBatch(c *rest.Call) error {
 		}
 	}
 	if in.Instances != nil {
-		to.Instances = []batch.InstanceRef{}
+		to.Instances = []record.InstanceRef{}
 		refs, err := a.instanceRefs(c, *in.Instances)
 		if err != nil {
 			return err
@@ -73,7 +75,7 @@ func checkSchedule(raw json.RawMessage) error {
 
 // BatchRecipients is the body that appends recipients to a draft.
 type BatchRecipients struct {
-	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"As at a creation; those that the batch has already are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Recipients mailing.Recipients `json:"recipients" strict:"required" doc:"As at a creation; those that the batch has already are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 }
 
 func (a *API) appendRecipients(c *rest.Call) error {

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"postern/batch"
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/ref"
 	"postern/httpapi/rest"
@@ -31,7 +33,7 @@ const MaxInstances = 100_000
 type BatchRequest struct {
 	BatchPlan
 
-	Recipients batch.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
+	Recipients mailing.Recipients `json:"recipients" strict:"required" doc:"Phone numbers with their country codes, or objects with a number and what belongs to it; duplicates are ignored." example:"[\"4915112345678\"]" rules:"minItems=1"`
 }
 
 // BatchPlan is what a creation has besides its recipients.
@@ -258,7 +260,7 @@ func (in *BatchPlan) checkShapes() ([]event.Payload, error) {
 
 // quotedByBatch sets the message that each message of the batch quotes. Any of its instances may have the quoted message,
 // and all of them send; so its author is set explicitly, and does not default to the sending account.
-func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []batch.InstanceRef) error {
+func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref.Quoted, refs []record.InstanceRef) error {
 	if !named.Given() {
 		return nil
 	}
@@ -279,7 +281,7 @@ func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref
 
 // ofInstances returns the stored message that is named, of the first of some instances that has it. Its error is
 // messages.ErrNoMessage if none has.
-func (a *API) ofInstances(named ref.Message, refs []batch.InstanceRef) (m event.Message, instance int64, err error) {
+func (a *API) ofInstances(named ref.Message, refs []record.InstanceRef) (m event.Message, instance int64, err error) {
 	for _, r := range refs {
 		if m, err = ref.Find(a.Messages, r.ID, named); !errors.Is(err, messages.ErrNoMessage) {
 			return m, r.ID, err
@@ -289,7 +291,7 @@ func (a *API) ofInstances(named ref.Message, refs []batch.InstanceRef) (m event.
 }
 
 // forwardedByBatch sets the messages that the batch forwards.
-func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.CreateRequest, refs []batch.InstanceRef) error {
+func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.CreateRequest, refs []record.InstanceRef) error {
 	for i, part := range in.Message.parts {
 		if part.Type != "forward" {
 			continue
@@ -320,7 +322,7 @@ func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.Crea
 	return nil
 }
 
-func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
+func (in *BatchRequest) request(refs []record.InstanceRef) batch.CreateRequest {
 	r := batch.CreateRequest{
 		Name:      in.Name,
 		Instances: refs,
@@ -337,7 +339,7 @@ func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 		AutoResume: in.AutoResume,
 	}
 	for i, m := range in.Message.parts {
-		part := batch.Part{BatchMessage: event.BatchMessage{Type: m.Type, Payload: json.RawMessage(m.Payload)}}
+		part := record.Part{BatchMessage: event.BatchMessage{Type: m.Type, Payload: json.RawMessage(m.Payload)}}
 		if i == 0 {
 			r.Message = part.BatchMessage
 		} else {
@@ -357,11 +359,11 @@ func (in *BatchRequest) request(refs []batch.InstanceRef) batch.CreateRequest {
 }
 
 // instanceRefs resolves the names; the refusal names each unknown one.
-func (a *API) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, error) {
+func (a *API) instanceRefs(c *rest.Call, names []string) ([]record.InstanceRef, error) {
 	if len(names) > MaxInstances {
 		return nil, rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidInstances, fmt.Sprintf("instances has more than %d entries", MaxInstances))
 	}
-	var refs []batch.InstanceRef
+	var refs []record.InstanceRef
 	var unknown []string
 	for i, name := range names {
 		rec, err := a.Registry.ByName(name)
@@ -370,7 +372,7 @@ func (a *API) instanceRefs(c *rest.Call, names []string) ([]batch.InstanceRef, e
 		case c.Key != nil && !c.Key.Everywhere() && (known && !c.Key.Opens(rec.ID) || errors.Is(err, instance.ErrNotFound)):
 			return nil, errBatchElsewhere(i)
 		case known:
-			refs = append(refs, batch.InstanceRef{ID: rec.ID, Name: rec.Name})
+			refs = append(refs, record.InstanceRef{ID: rec.ID, Name: rec.Name})
 		case errors.Is(err, instance.ErrNotFound):
 			if len(unknown) < rest.MaxMessages {
 				unknown = append(unknown, fmt.Sprintf("instances[%d] is not a known instance", i))

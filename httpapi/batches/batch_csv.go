@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"slices"
 
-	"postern/batch"
+	"postern/batch/mailing"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/internal/plural"
@@ -53,7 +53,7 @@ func (a *API) createBatchFromCSV(c *rest.Call) error {
 
 // read adds the rows of a file to the recipients, at most so many of them. It reads the others, too: whether a retry of
 // the request is one depends on all of its body.
-func (m csvMapping) read(file io.Reader, to *batch.Recipients, most int) error {
+func (m csvMapping) read(file io.Reader, to *mailing.Recipients, most int) error {
 	rows, err := sheet.New(file, m.wanted()...)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ type csvColumns struct {
 	externalID int // -1: none
 	variables  []int
 	values     []string // of the row, in the order of variables
-	to         batch.Recipient
+	to         mailing.Recipient
 }
 
 // find finds the columns. A column that is mapped must be there.
@@ -137,13 +137,13 @@ func everyOther(rows *sheet.Reader, number, externalID int) (variables map[strin
 		if name == "" || i == number || i == externalID {
 			continue
 		}
-		if err := batch.CheckVariable(name); err != nil {
+		if err := mailing.CheckVariable(name); err != nil {
 			return nil, &sheet.Error{Row: 1, Column: name, Text: fmt.Sprintf("cannot be a variable: %v; rename it, or name the columns to use in mapping.variables", err)}
 		}
 		variables[name] = name
 	}
-	if n := len(variables); n > batch.MaxVariables {
-		return nil, &sheet.Error{Row: 1, Text: fmt.Sprintf("would have %s, at most %d are allowed; name the columns to use in mapping.variables", plural.Of(n, "variable"), batch.MaxVariables)}
+	if n := len(variables); n > mailing.MaxVariables {
+		return nil, &sheet.Error{Row: 1, Text: fmt.Sprintf("would have %s, at most %d are allowed; name the columns to use in mapping.variables", plural.Of(n, "variable"), mailing.MaxVariables)}
 	}
 	return variables, nil
 }
@@ -151,7 +151,7 @@ func everyOther(rows *sheet.Reader, number, externalID int) (variables map[strin
 // checkVariables checks the names that a mapping gives to columns.
 func checkVariables(mapped map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(mapped)) {
-		if err := batch.CheckVariable(name); err != nil {
+		if err := mailing.CheckVariable(name); err != nil {
 			return rest.Refuse(http.StatusUnprocessableEntity, CodeInvalidCSV, "mapping.variables: "+err.Error())
 		}
 	}
@@ -159,7 +159,7 @@ func checkVariables(mapped map[string]string) error {
 }
 
 // recipient returns the recipient of a row, valid until the next call.
-func (c *csvColumns) recipient(cells []string) batch.Recipient {
+func (c *csvColumns) recipient(cells []string) mailing.Recipient {
 	c.to.Number = cells[c.number]
 	if c.externalID >= 0 {
 		c.to.ExternalID = cells[c.externalID]

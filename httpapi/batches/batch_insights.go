@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/messages"
@@ -55,7 +56,7 @@ func (a *API) showInsights(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	all := insight{hours: map[time.Time]*tally{}, instances: map[batch.InstanceRef]*tally{}}
+	all := insight{hours: map[time.Time]*tally{}, instances: map[record.InstanceRef]*tally{}}
 	for part, err := range parts {
 		if err != nil {
 			return err
@@ -90,7 +91,7 @@ func (a *API) results(sent []batch.Sent) ([]messages.Result, error) {
 type insight struct {
 	total     tally
 	hours     map[time.Time]*tally
-	instances map[batch.InstanceRef]*tally
+	instances map[record.InstanceRef]*tally
 }
 
 // add counts one item.
@@ -141,7 +142,7 @@ func (a *API) insights(n *insight) Insights {
 	for _, hour := range slices.SortedFunc(maps.Keys(n.hours), time.Time.Compare) {
 		out.ByHour = append(out.ByHour, HourInsight{event.At(hour), counts(*n.hours[hour])})
 	}
-	for _, i := range slices.SortedFunc(maps.Keys(n.instances), func(a, b batch.InstanceRef) int { return cmp.Compare(a.ID, b.ID) }) {
+	for _, i := range slices.SortedFunc(maps.Keys(n.instances), func(a, b record.InstanceRef) int { return cmp.Compare(a.ID, b.ID) }) {
 		out.ByInstance = append(out.ByInstance, InstanceInsight{i.ID, i.Name, counts(*n.instances[i])})
 	}
 	return out

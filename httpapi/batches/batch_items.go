@@ -9,22 +9,23 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
 )
 
 func (a *API) listItems(c *rest.Call) error {
 	statuses := []string{
-		string(batch.ItemPending), string(batch.ItemSending), string(batch.ItemSuccess),
-		string(batch.ItemFailed), string(batch.ItemSkipped), string(batch.ItemUnknown),
+		string(record.ItemPending), string(record.ItemSending), string(record.ItemSuccess),
+		string(record.ItemFailed), string(record.ItemSkipped), string(record.ItemUnknown),
 	}
 	return listRecords(c, statuses, a.shown(c).Items)
 }
 
 func (a *API) listAttempts(c *rest.Call) error {
 	statuses := []string{
-		string(batch.AttemptSending), string(batch.AttemptSuccess), string(batch.AttemptFailed),
-		string(batch.AttemptUnavailable), string(batch.AttemptUnknown),
+		string(record.AttemptSending), string(record.AttemptSuccess), string(record.AttemptFailed),
+		string(record.AttemptUnavailable), string(record.AttemptUnknown),
 	}
 	return listRecords(c, statuses, a.shown(c).Attempts)
 }

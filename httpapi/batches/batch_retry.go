@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"postern/batch"
+	"postern/batch/mailing"
+	"postern/batch/record"
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/instance"
@@ -14,10 +16,10 @@ import (
 
 // BatchRetry is the body that selects the items of a batch for another one.
 type BatchRetry struct {
-	Status         []batch.ItemStatus `json:"status" doc:"The statuses of the items: FAILED, SKIPPED, PENDING, UNKNOWN; FAILED when absent." example:"FAILED"`
-	Codes          []string           `json:"codes" doc:"Only items with one of these error codes." example:"SEND_MESSAGE_FAILED"`
-	IncludeUnknown bool               `json:"includeUnknown" doc:"Whether status may have UNKNOWN: the message may reach these recipients twice." example:"false"`
-	Name           *string            `json:"name"`
+	Status         []record.ItemStatus `json:"status" doc:"The statuses of the items: FAILED, SKIPPED, PENDING, UNKNOWN; FAILED when absent." example:"FAILED"`
+	Codes          []string            `json:"codes" doc:"Only items with one of these error codes." example:"SEND_MESSAGE_FAILED"`
+	IncludeUnknown bool                `json:"includeUnknown" doc:"Whether status may have UNKNOWN: the message may reach these recipients twice." example:"false"`
+	Name           *string             `json:"name"`
 }
 
 // RetriedBatch is the answer to a retry.
@@ -62,7 +64,7 @@ func (a *API) retryBatch(c *rest.Call) error {
 	answer := func(v batch.View) RetriedBatch {
 		out := RetriedBatch{View: v}
 		for _, s := range in.Status {
-			if s == batch.ItemUnknown {
+			if s == record.ItemUnknown {
 				out.Warnings = []string{warnTwice}
 			}
 		}
@@ -70,7 +72,7 @@ func (a *API) retryBatch(c *rest.Call) error {
 	}
 	retry := batch.RetryRequest{
 		Status: in.Status, Codes: in.Codes, MayUnknown: in.IncludeUnknown, Name: b.Name, Key: c.ScopedKey(),
-		Check: func(to *batch.Recipients) error { return mayBatch(c, to) },
+		Check: func(to *mailing.Recipients) error { return mayBatch(c, to) },
 	}
 	if in.Name != nil {
 		retry.Name = *in.Name
@@ -78,7 +80,7 @@ func (a *API) retryBatch(c *rest.Call) error {
 	for _, i := range b.Instances {
 		switch _, err := a.Registry.ByID(i.ID); {
 		case err == nil:
-			retry.Instances = append(retry.Instances, batch.InstanceRef{ID: i.ID, Name: i.Name})
+			retry.Instances = append(retry.Instances, record.InstanceRef{ID: i.ID, Name: i.Name})
 		case !errors.Is(err, instance.ErrNotFound):
 			return err
 		}

@@ -10,12 +10,13 @@ import (
 
 	"postern/access"
 	"postern/batch"
+	"postern/batch/mailing"
 	"postern/event"
 	"postern/httpapi/rest"
 )
 
 // mayBatch refuses a batch to people who are not recipients of the key of c. The engine reports invalid recipients.
-func mayBatch(c *rest.Call, recipients *batch.Recipients) error {
+func mayBatch(c *rest.Call, recipients *mailing.Recipients) error {
 	if c.Key == nil || c.Key.Recipients == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package chats
 
 import (
+	"math"
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"
@@ -54,6 +55,10 @@ func Fields() openapi.Fields {
 		"getErasure.{erasureId}": rest.Say("The erasure, as the answer to DELETE /instance/{i}/people/{jid} named it.", rest.ExampleUUID, openapi.Format("uuid")),
 
 		"deleteChat.?stored": rest.Say("true: its stored messages are removed, too.", "true", openapi.OneOf("true", "false")),
+
+		"listNewsletterPosts.?newsletterJid": rest.Say("The JID of the newsletter.", "120363012345678901@newsletter", openapi.Required()),
+		"listNewsletterPosts.?before":        rest.Say("Only posts older than the one with this serverId.", 142, openapi.Kind("integer"), openapi.Range(1, math.MaxInt32)),
+		"listNewsletterPosts.?limit":         rest.Say("The maximum number of records of a page; 50 when absent.", rest.DefaultLimit, openapi.Kind("integer"), openapi.Range(1, maxPosts), openapi.Default(rest.DefaultLimit)),
 
 		"searchMessages.?query":  rest.Say("Only messages that contain this text; case is ignored.", "order", openapi.Required(), openapi.Chars(minSearch, maxSearchAll)),
 		"searchMessages.?from":   rest.Say("Only messages sent then or later.", rest.ExampleTime, openapi.Format("date-time")),

@@ -2,8 +2,10 @@ package chats
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"postern/event"
 	"postern/httpapi/rest"
@@ -115,4 +117,66 @@ func (a *API) channelOf(c *rest.Call) (string, instance.Account, error) {
 	}
 	account, err := a.account(c)
 	return jid, account, err
+}
+
+// maxPosts is the maximum length of a page of posts.
+const maxPosts = 100
+
+type postList struct {
+	TotalRecords   *int                `json:"totalRecords" doc:"Always null: WhatsApp does not say how many there are."`
+	NextCursor     *string             `json:"nextCursor" doc:"The value of before for older posts; null at the end."`
+	PreviousCursor *string             `json:"previousCursor" doc:"Always null."`
+	Records        []event.ChannelPost `json:"records" doc:"The posts, newest first."`
+}
+
+// listPosts lists the posts of a newsletter, which WhatsApp is asked for.
+func (a *API) listPosts(c *rest.Call) error {
+	q, err := c.Query([]string{"newsletterJid", "before", "limit"})
+	if err != nil {
+		return err
+	}
+	before, err := positive(q, "before", 0, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	limit, err := positive(q, "limit", rest.DefaultLimit, maxPosts)
+	if err != nil {
+		return err
+	}
+	jid, err := channelJID(q.Get("newsletterJid"))
+	if err != nil {
+		return err
+	}
+	account, err := a.account(c)
+	if err != nil {
+		return err
+	}
+	posts, err := account.ChannelPosts(c.Request.Context(), jid, before, limit+1)
+	if err != nil {
+		return err
+	}
+	list := postList{Records: posts[:min(len(posts), limit)]}
+	for _, post := range list.Records {
+		if m := post.Message; m != nil {
+			if id, err := a.Messages.Find(c.Instance.ID, m.KeyID, jid); err == nil && id > 0 {
+				m.ID = &id
+			}
+		}
+	}
+	if len(posts) > limit {
+		list.NextCursor = rest.OrNull(strconv.Itoa(posts[limit-1].ServerID))
+	}
+	return c.Response.JSON(http.StatusOK, list)
+}
+
+// positive reads a number of a query from 1 to most; without it, otherwise.
+func positive(q url.Values, name string, otherwise, most int) (int, error) {
+	if !q.Has(name) {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(q.Get(name))
+	if err != nil || n < 1 || n > most {
+		return 0, rest.InvalidQuery(fmt.Sprintf("%s must be an integer from 1 to %d", name, most))
+	}
+	return n, nil
 }

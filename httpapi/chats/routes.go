@@ -275,6 +275,12 @@ func (a *API) channelRoutes() []rest.Route {
 			ID: "getNewsletter", Summary: "Show a newsletter, by its JID or its invite code.", Query: []string{"newsletterJid", "inviteCode"}, Out: rest.TypeOf[event.Channel](), Codes: rest.AboutPeople(),
 		},
 		{
+			Method: "GET", Path: "/instance/{i}/newsletter/messages", Auth: rest.InstanceBearer, Right: rest.ScopeRead, Handle: a.listPosts,
+			ID: "listNewsletterPosts", Summary: "List the posts of a newsletter with their views and reactions, newest first.",
+			About: "WhatsApp is asked for them each time. The file of a post is at media/data, by the content of its message.",
+			Query: []string{"newsletterJid", "before", "limit"}, Out: rest.TypeOf[postList](), Codes: rest.AboutPeople(rest.CodeInvalidQuery),
+		},
+		{
 			Method: "POST", Path: "/instance/{i}/newsletter/follow", Auth: rest.InstanceBearer, Right: rest.ScopeSend, Handle: a.followChannel,
 			ID: "followNewsletter", Summary: "Follow a newsletter.", In: rest.TypeOf[channelRequest](), Example: example, Out: rest.TypeOf[followAnswer](), Codes: rest.AboutPeople(),
 		},

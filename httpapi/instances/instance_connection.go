@@ -43,11 +43,28 @@ type StatusAnswer struct {
 	LastSentAt       *event.Time          `json:"lastSentAt" doc:"When data was last sent; null when none was since the start." example:"$time"`
 	PhoneLastSeenAt  *event.Time          `json:"phoneLastSeenAt"`
 	Undelivered      instance.Undelivered `json:"undelivered" doc:"How many messages to single people have no receipt whatsapp.undelivered_after after WhatsApp took them."`
+	Day              InstanceDay          `json:"day" doc:"What happened in the last 24 hours; counted in memory, so since the start at most."`
 	LastError        *string              `json:"lastError" doc:"The last failure of the connection; null when there was none." example:"stream error 503"`
 
 	Restriction *Restriction        `json:"restriction"` // null when there is none
 	Passkey     *event.PasskeyState `json:"passkey" doc:"The state of a passkey pairing; null when none was requested, and once it is paired or cancelled."`
 	Limits      *pace.Status        `json:"limits" doc:"How much of its limits the instance has used; null when it has none."`
+}
+
+// InstanceDay counts what happened to an instance in the last 24 hours.
+type InstanceDay struct {
+	Since    event.Time `json:"since" doc:"When counting began: 24 hours ago, or at the start of the program." example:"$time"`
+	Received int        `json:"received" doc:"Messages of others." example:"120" rules:"minimum=0"`
+	Sent     int        `json:"sent" doc:"Messages that WhatsApp accepted from this program." example:"80" rules:"minimum=0"`
+	Waiting  int        `json:"waiting" doc:"Events that wait to be delivered, now." example:"0" rules:"minimum=0"`
+	Failed   int        `json:"failed" doc:"Attempts to deliver an event that failed." example:"0" rules:"minimum=0"`
+}
+
+// dayOf returns the counts of an instance.
+func (a *API) dayOf(id int64) (InstanceDay, error) {
+	d := a.Registry.Day(id)
+	waiting, err := a.Waiting(id)
+	return InstanceDay{event.At(d.Since), d.Received, d.Sent, waiting, d.Failed}, err
 }
 
 // Restriction is what WhatsApp forbids the account, or what its refusals show.
@@ -221,6 +238,9 @@ func (a *API) connectionStatus(c *rest.Call) error {
 	}
 	answer.StatusReason = rec.Reason
 	if answer.Undelivered, err = a.Supervisor.Undelivered(c.Instance.ID); err != nil {
+		return err
+	}
+	if answer.Day, err = a.dayOf(c.Instance.ID); err != nil {
 		return err
 	}
 	if r, ok := rec.Restriction(a.Store.Now()); ok {

@@ -37,6 +37,8 @@ type Config struct {
 	// Post sends a notice to its first address, at once, and returns the status of the answer, 0 if there
 	// was none; the error says why the receiver did not accept it.
 	Post func(context.Context, event.Notice) (status int, err error)
+	// Waiting returns how many events wait for the receivers of an instance.
+	Waiting func(instance int64) (int, error)
 	// Troubles returns what is wrong, by instance; MaySeeTrouble reports whether a call may see a kind of it.
 	Troubles      func() map[int64][]trouble.Kind
 	MaySeeTrouble func(*rest.Call, trouble.Kind) bool

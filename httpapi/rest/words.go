@@ -32,7 +32,7 @@ func AboutGroup(more ...string) Codes { return AboutPeople(CodeMissingField).And
 // Sending holds the codes of a send.
 func Sending(more ...string) Codes {
 	return Codes{
-		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", codeSendLimit, "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "NOT_A_MEMBER", "SEND_MESSAGE_FAILED",
+		"INSTANCE_NOT_CONNECTED", "INSTANCE_BUSY", codeSendLimit, "INVALID_MESSAGE", "INVALID_RECIPIENT", "RECIPIENT_NOT_ON_WHATSAPP", "NOT_A_MEMBER", "NOT_NEWSLETTER_ADMIN", "SEND_MESSAGE_FAILED",
 		"REACHOUT_TIMELOCKED", "SEND_RESULT_UNKNOWN", "SENT_BUT_NOT_STORED", "DISK_FULL",
 	}.And(more...)
 }

@@ -59,7 +59,7 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 		return fmt.Errorf("%w: only messages of the account itself can be edited", event.ErrContent)
 	case !messages.Editable(m):
 		return fmt.Errorf("%w: a message of type %s has no text to edit", event.ErrContent, m.MessageType)
-	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow:
+	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow && !event.IsChannel(edit.Original.Key.RemoteJID):
 		return fmt.Errorf("%w: the message is older than %d minutes, and WhatsApp ignores later edits", event.ErrContent, int(event.EditWindow.Minutes()))
 	}
 	return edit.Check()
@@ -85,8 +85,8 @@ func (a *API) deleteMessage(c *rest.Call) error {
 		return err
 	}
 	o := ref.Original(m)
-	if !m.KeyFromMe && !m.IsGroup {
-		return fmt.Errorf("%w: messages of others can be deleted for everyone only in groups, by an admin", event.ErrContent)
+	if !m.KeyFromMe && !m.IsGroup && !event.IsChannel(o.Key.RemoteJID) {
+		return fmt.Errorf("%w: messages of others can be deleted for everyone only in groups and newsletters, by an admin", event.ErrContent)
 	}
 	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, nil)
 }

@@ -124,6 +124,17 @@ func AcceptedAnswerSchema(r rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{r(rest.TypeOf[acceptedSend]()), r(rest.TypeOf[acceptedLater]())}}
 }
 
+// AcceptedReaction is the answer 202 to a reaction, which may also be to a post of a newsletter.
+type AcceptedReaction struct{}
+
+// AcceptedReactionSchema is one of the three.
+func AcceptedReactionSchema(r rest.Ref) openapi.Object {
+	return openapi.Object{"oneOf": []openapi.Object{r(rest.TypeOf[acceptedSend]()), r(rest.TypeOf[acceptedLater]()), r(rest.TypeOf[reactionAnswer]())}}
+}
+
+// reactionID is the operation of reactions.
+const reactionID = "sendReaction"
+
 // SentMessage is a stored message as the answer to a send.
 type SentMessage struct{}
 

@@ -24,7 +24,7 @@ func mayReach(c *rest.Call, t *sendTarget, content event.Content) error {
 		if m.Message == "" {
 			continue
 		}
-		to, err := t.Parse()
+		to, err := t.Destination()
 		if err != nil {
 			return err
 		}

@@ -59,10 +59,11 @@ func (a *API) sendRoutes() []rest.Route {
 			Example: `{"number":"4915112345678","locationMessage":{"latitude":52.5163,"longitude":13.3777,"name":"Brandenburg Gate"}}`, Codes: rest.SendingTo(),
 		},
 		{
-			Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendReactionRequest](a),
-			ID: "sendReaction", Summary: "React to a message, or remove the reaction.", In: rest.TypeOf[sendReactionRequest](),
+			Method: "POST", Path: "/instance/{i}/send/reaction", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: a.sendReaction,
+			ID: reactionID, Summary: "React to a message, or remove the reaction.", In: rest.TypeOf[sendReactionRequest](),
 			Example: `{"number":"4915112345678","reactionMessage":{"key":{"remoteJid":"4915112345678@s.whatsapp.net","id":"3EB0C767D097B7C7C030","fromMe":false},"reaction":"👍"}}`,
-			Codes:   rest.SendingTo(),
+			About:   "A reaction to a post of a newsletter names it by its stored message or by serverId. WhatsApp does not acknowledge it: the answer is 202 and has only a status, and no event follows.",
+			Codes:   rest.SendingTo("MESSAGE_NOT_FOUND"),
 		},
 		{
 			Method: "POST", Path: "/instance/{i}/send/sticker", Auth: rest.InstanceBearer, Right: rest.ScopeSendTo, Handle: Send[sendStickerRequest](a),
@@ -85,9 +86,13 @@ func (a *API) sendRoutes() []rest.Route {
 		},
 	}
 	for i := range all { // those to a recipient, asynchronous with mentionAll
+		accepted := rest.TypeOf[AcceptedAnswer]()
+		if all[i].ID == reactionID {
+			accepted = rest.TypeOf[AcceptedReaction]()
+		}
 		all[i].Once, all[i].Out = true, rest.TypeOf[SentMessage]()
 		all[i].Also = []openapi.Answer{{
-			Status: http.StatusAccepted, Type: rest.TypeOf[AcceptedAnswer](),
+			Status: http.StatusAccepted, Type: accepted,
 			About: "With `options.mentionAll` the message is sent asynchronously; the event `send.message` with this processId has the result. With `options.sendAt` it is sent at that time; the event has the scheduledId.",
 		}}
 	}

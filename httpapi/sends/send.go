@@ -213,12 +213,17 @@ func (a *API) dropUpload(c *rest.Call, d instance.Deferred) {
 
 // outgoing returns the message of a request.
 func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (event.Outgoing, error) {
-	to, err := t.Parse()
+	to, err := t.Destination()
 	if err != nil {
 		return event.Outgoing{}, err
 	}
 	if err := c.MayWriteTo(to.JID()); err != nil { // before a quoted message says whether it is there
 		return event.Outgoing{}, err
+	}
+	if to.IsChannel() {
+		if err := t.Options.forChannel(content); err != nil {
+			return event.Outgoing{}, err
+		}
 	}
 	if content.Forward != nil {
 		if err := c.MayShow("messageId"); err != nil {

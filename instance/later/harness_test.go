@@ -367,16 +367,6 @@ func (s *session) Connect(ctx context.Context) error {
 	})
 }
 
-// lose ends the connection.
-func (r *rig) lose(id int64) {
-	r.mu.Lock()
-	r.offline[id] = true
-	s := r.sessions[id]
-	r.mu.Unlock()
-	s.online.Store(false)
-	_ = s.report(bg, event.Fact{Kind: event.ConnectionUpdated, Status: event.Reconnecting, Data: event.ConnectionUpdate{Type: event.TypeDisconnected, Connection: event.ConnectionClose}})
-}
-
 func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, error) {
 	r := s.rig
 	r.mu.Lock()

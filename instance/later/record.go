@@ -139,11 +139,4 @@ func timeOf(id uuid.UUID) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).UTC() //nolint:gosec // 48 bits
 }
 
-// firstAt returns a key before those of all sends of an instance at a time or later.
-func firstAt(instance int64, at time.Time) []byte {
-	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], uint64(at.UnixMilli())<<16) //nolint:gosec // after 1970
-	return store.Key(instance, id)
-}
-
 func number(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as it was written

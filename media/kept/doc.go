@@ -5,7 +5,8 @@
 //
 // The commit that stores a message also stores the wish to keep its file ([Keeper.Wish]).
 // Workers fetch the files, four at a time and one of an instance, instances in turn. They
-// never ask the account's phone. A commit says STORED after the place has the whole file: a
+// never ask the account's phone. After each fetch a worker rests for seven times as long, so
+// that a backlog leaves the machine to messages. A commit says STORED after the place has the whole file: a
 // folder after the file was written aside, synced and renamed, and the folder synced; a
 // bucket after the server answered the PUT. So a record that says STORED has its whole file.
 // A crash leaves at most a file whose record says PENDING, which the next attempt replaces.
@@ -30,7 +31,8 @@
 //
 // A folder, or a prefix of a bucket, belongs to one data file, which a file in it names. With
 // another's folder a start fails. With another's prefix files stay PENDING. Nothing there is
-// served or removed.
+// served or removed. The folder of an instance has such a file, too: without it nothing there
+// is Postern's. It is on the disk before the first kept file, and goes after the last one.
 //
 // # Buckets
 //

@@ -18,6 +18,12 @@ const (
 	pollEvery  = time.Second
 	sleepFor   = 10 * time.Second // of an offline instance
 	giveUp     = 24 * time.Hour
+
+	// After each fetch its place rests for so many times as long as it took, within a
+	// limit: a backlog of files leaves processors and disk to messages, the more of them
+	// the slower the machine is.
+	restTimes = 7
+	maxRest   = 5 * time.Second
 )
 
 // pauses come before the attempts after the first; the last one repeats.
@@ -37,6 +43,7 @@ func (k *Keeper) loop() {
 		}
 		select {
 		case <-tick.C:
+		case <-k.idle:
 		case <-k.life.Done():
 			return
 		}
@@ -63,10 +70,16 @@ func (k *Keeper) next() bool {
 	k.busy[at.instance], k.last = true, at.instance
 	k.mu.Unlock()
 	k.work.Go(func() {
+		begun := time.Now()
 		k.turn(cache.Key{Instance: at.instance, Message: at.message})
+		select {
+		case <-time.After(min(restTimes*time.Since(begun), maxRest)):
+		case <-k.life.Done():
+		}
 		k.mu.Lock()
 		delete(k.busy, at.instance)
 		k.mu.Unlock()
+		wake(k.idle)
 	})
 	return true
 }

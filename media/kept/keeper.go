@@ -54,6 +54,7 @@ type Keeper struct {
 	lost atomic.Uint64
 	at   place
 	ends chan struct{} // a record has ended; its file is to be removed
+	idle chan struct{} // a fetch has ended; another may begin
 
 	room    sync.Mutex // held while a file gets its place
 	roomLog time.Time  // of the last warning; guarded by room
@@ -76,7 +77,7 @@ func Open(cfg Config) (*Keeper, error) {
 		cfg.Wants = func(int64) bool { return true }
 	}
 	cfg.Logger = cfg.Logger.With("component", "media")
-	k := &Keeper{cfg: cfg, ends: make(chan struct{}, 1), held: map[int64]int64{}, used: map[cache.Key]bool{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
+	k := &Keeper{cfg: cfg, ends: make(chan struct{}, 1), idle: make(chan struct{}, 1), held: map[int64]int64{}, used: map[cache.Key]bool{}, busy: map[int64]bool{}, asleep: map[int64]time.Time{}}
 	if cfg.S3 != nil {
 		k.at = &bucket{client: cfg.S3, id: cfg.Store.ID(), spool: cfg.Spool, log: cfg.Logger}
 	} else {
@@ -90,8 +91,17 @@ func Open(cfg Config) (*Keeper, error) {
 	return k, cfg.Store.View(k.count)
 }
 
-// count sums the sizes of the kept files.
+// count sums the sizes of the kept files, and of those that are to be removed and still count.
 func (k *Keeper) count(tx *store.Tx) error {
+	err := tx.Scan(goneBucket, store.Range{}, func(key, value []byte) (bool, error) {
+		if g, ok := goneOf(key, value); ok {
+			k.held[g.of.Instance] += g.size
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
 	return tx.Walk(oldBucket, store.Range{}, func(key []byte) (bool, error) {
 		if at, ok := rowOf(key); ok {
 			if r, found, err := get(tx, at.instance, at.message); err == nil && found {
@@ -209,7 +219,11 @@ func (k *Keeper) Offer(ctx context.Context, key cache.Key) {
 	})
 	if err != nil {
 		k.cfg.Logger.Warn("a fetched file is not kept; a later attempt may keep it", "error", err)
+		return
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.asleep, key.Instance) // it is online
 }
 
 // deleteFor is how long Delete waits for the file to go; later it goes in the background.
@@ -248,9 +262,11 @@ func (k *Keeper) remove(ctx context.Context, key cache.Key, why Reason, which fu
 }
 
 // ended wakes the loop that removes files.
-func (k *Keeper) ended() {
+func (k *Keeper) ended() { wake(k.ends) }
+
+func wake(loop chan struct{}) {
 	select {
-	case k.ends <- struct{}{}:
+	case loop <- struct{}{}:
 	default:
 	}
 }

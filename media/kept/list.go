@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -55,10 +56,10 @@ func (k *Keeper) List(ctx context.Context, instance int64, q Query) (p Page, err
 
 // each calls fn for the records of a range with the state of q, until fn returns false, for
 // at most pageScan records. cut is the id at which it stopped, 0 at the end.
-func each(tx *store.Tx, instance int64, r store.Range, q *Query, fn func(Entry) bool) (cut int64, err error) {
+func each(tx *store.Tx, instance int64, r store.Range, q *Query, fn func(id int64, raw []byte) bool) (cut int64, err error) {
 	looked := 0
 	r.Prefix = store.Key(instance)
-	err = tx.Walk(filesBucket, r, func(key []byte) (bool, error) {
+	err = tx.Scan(filesBucket, r, func(key, raw []byte) (bool, error) {
 		if len(key) != 16 {
 			return true, nil
 		}
@@ -67,17 +68,31 @@ func each(tx *store.Tx, instance int64, r store.Range, q *Query, fn func(Entry) 
 			cut = id
 			return false, nil
 		}
-		rec, found, err := get(tx, instance, id)
-		if err != nil || !found || q.State != "" && rec.State != q.State {
-			return true, nil //nolint:nilerr // a damaged record is not listed
+		if q.State != "" && stateOf(raw) != q.State {
+			return true, nil
 		}
-		if !fn(Entry{id, rec}) {
+		if !fn(id, raw) {
 			cut = id
 			return false, nil
 		}
 		return true, nil
 	})
 	return cut, err
+}
+
+// stateOf returns the state of a record. It is the first field of what put wrote, which is
+// found without decoding the others.
+func stateOf(raw []byte) State {
+	if rest, found := bytes.CutPrefix(raw, []byte(`{"state":"`)); found {
+		if state, _, found := bytes.Cut(rest, []byte{'"'}); found {
+			return State(state)
+		}
+	}
+	var r struct {
+		State State `json:"state"`
+	}
+	_ = json.Unmarshal(raw, &r) // a record that cannot be read has none
+	return r.State
 }
 
 // read reads the entries and finds the adjacent pages.
@@ -89,11 +104,14 @@ func (p *Page) read(tx *store.Tx, instance int64, q *Query) error {
 	case q.Before > 0:
 		r.Before = store.Key(instance, q.Before)
 	}
-	cut, err := each(tx, instance, r, q, func(e Entry) bool {
+	cut, err := each(tx, instance, r, q, func(id int64, raw []byte) bool {
 		if len(p.Entries) == q.Limit {
 			return false
 		}
-		p.Entries = append(p.Entries, e)
+		var r Record
+		if json.Unmarshal(raw, &r) == nil { // a damaged record is not listed
+			p.Entries = append(p.Entries, Entry{id, r})
+		}
 		return true
 	})
 	if err != nil {
@@ -135,11 +153,8 @@ func (k *Keeper) States() (counts map[State]int, err error) {
 	err = k.cfg.Store.View(func(tx *store.Tx) error {
 		counts = map[State]int{}
 		return tx.Scan(filesBucket, store.Range{}, func(_, raw []byte) (bool, error) {
-			var r struct {
-				State State `json:"state"`
-			}
-			if json.Unmarshal(raw, &r) == nil {
-				counts[r.State]++
+			if state := stateOf(raw); state != "" {
+				counts[state]++
 			}
 			return true, nil
 		})
@@ -159,7 +174,7 @@ func (p *Page) count(tx *store.Tx, instance int64, q *Query) error {
 			return true, nil
 		})
 	}
-	cut, err := each(tx, instance, store.Range{Reverse: true}, q, func(Entry) bool {
+	cut, err := each(tx, instance, store.Range{Reverse: true}, q, func(int64, []byte) bool {
 		p.Total++
 		return true
 	})

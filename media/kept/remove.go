@@ -137,6 +137,14 @@ type gone struct {
 	size int64
 }
 
+func goneOf(key, value []byte) (g gone, ok bool) {
+	if len(key) != 16 || len(value) != 8 {
+		return g, false
+	}
+	n := func(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as this package wrote it
+	return gone{append([]byte(nil), key...), cache.Key{Instance: n(key), Message: n(key[8:])}, n(value)}, true
+}
+
 // clear removes the files whose records have ended. Those on which a fetch works wait for
 // its end.
 func (k *Keeper) clear() error {
@@ -168,9 +176,8 @@ func (k *Keeper) ending(from []byte) (all []gone, err error) {
 	err = k.cfg.Store.View(func(tx *store.Tx) error {
 		all = nil
 		return tx.Scan(goneBucket, store.Range{From: from, Limit: removeStep}, func(key, value []byte) (bool, error) {
-			if len(key) == 16 && len(value) == 8 {
-				n := func(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as this package wrote it
-				all = append(all, gone{append([]byte(nil), key...), cache.Key{Instance: n(key), Message: n(key[8:])}, n(value)})
+			if g, ok := goneOf(key, value); ok {
+				all = append(all, g)
 			}
 			return true, nil
 		})

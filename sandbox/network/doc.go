@@ -17,6 +17,7 @@
 //	                                 iq_group, iq_newsletter, iq_people, iq_users; handlers beside it;
 //	                                 those of keys in iq_keys, of privacy tokens in iq_tokens
 //	a stanza between accounts        dispatch in route.go, its fan-out in a route_ file
+//	what channels publish            package posts; who gets it, route_newsletter.go
 //	a message that is refused        ackErrorOf in route.go; on request, clientMessage in session.go
 //	a way to connect                 server.go and conn.go; bytes on it, package wire
 //	a login refused, a stream ended  login.go
@@ -63,7 +64,7 @@
 //
 // With a Path, everything is kept except groups' pictures, presence and the messages that phones
 // remember: certificates, accounts with their profiles and settings, keys, sessions, links,
-// groups, pre-keys and queues, and media in a folder beside the file, within the limits of package
+// groups, posts, pre-keys and queues, and media in a folder beside the file, within the limits of package
 // mediahost. Closing loses nothing. Changes are written in the background in groups, so a crash
 // may lose those of the last moments (a completed pairing never): a phone then behaves as if
 // restored from a backup, and the retry receipts of the protocol repair its sessions. Without a

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
@@ -18,6 +19,8 @@ func newsletterIQ(key iqKey) (iqHandler, bool) {
 		return mexQuery, true
 	case iqKey{"newsletter", "set", "live_updates"}:
 		return liveUpdates, true
+	case iqKey{"newsletter", "get", "messages"}:
+		return listPosts, true
 	default:
 		return nil, false
 	}
@@ -143,4 +146,22 @@ func (v mexVariables) asked() (types.JID, error) {
 // their recipients, subscribed or not.
 func liveUpdates(*Server, *conn, *device, *waBinary.Node) (waBinary.Node, error) {
 	return waBinary.Node{Tag: "live_updates", Attrs: waBinary.Attrs{"duration": 300}}, nil
+}
+
+// listPosts answers with the newest posts of a channel, or those before one, with their counts. Anybody may
+// ask.
+func listPosts(s *Server, _ *conn, _ *device, n *waBinary.Node) (waBinary.Node, error) {
+	query := wire.FirstChild(n)
+	channel, attrs := wire.JID(&query, "jid"), query.AttrGetter()
+	count, before := attrs.OptionalInt("count"), attrs.OptionalInt("before")
+	if !attrs.OK() || channel.Server != types.NewsletterServer || wire.Attr(&query, "type") != "jid" || count < 0 || before < 0 {
+		return waBinary.Node{}, errIQ{400, "bad-request"}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []waBinary.Node
+	for _, p := range s.posts.List(channel.User, before, count) {
+		all = append(all, p.Entry())
+	}
+	return waBinary.Node{Tag: "messages", Attrs: waBinary.Attrs{"jid": channel, "t": time.Now().Unix()}, Content: all}, nil
 }

@@ -25,6 +25,9 @@ func (s *Server) SealMedia(plain []byte, kind whatsmeow.MediaType) (mediahost.Se
 	return s.media.Seal(plain, kind)
 }
 
+// PutPlain stores a file of a channel, which is not encrypted.
+func (s *Server) PutPlain(data []byte) mediahost.Sealed { return s.media.PutPlain(data) }
+
 // Media returns the encrypted bytes at a direct path or a media URL.
 func (s *Server) Media(path string) ([]byte, bool) { return s.media.File(path) }
 

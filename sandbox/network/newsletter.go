@@ -23,6 +23,7 @@ type channel struct {
 	Created     int64  `json:"created"` // Unix seconds
 	Muted       bool   `json:"muted,omitempty"`
 	Owned       bool   `json:"owned,omitempty"`
+	Admin       bool   `json:"admin,omitempty"` // and not the owner
 }
 
 // invitePrefix begins the invite code of every channel; the channel's number follows.
@@ -40,11 +41,14 @@ func ParseChannel(text string) (jid types.JID, ok bool) {
 	return jid, err == nil && jid.Server == types.NewsletterServer && digits(jid.User)
 }
 
-// Follow makes an account follow a channel, with an optional name and description, and
-// notifies its devices. Errors: ErrClosed, phone.ErrNoAccount.
-func (s *Server) Follow(of, channel types.JID, name, description string) error {
+// Follow makes an account follow a channel in a role, with an optional name and description, and
+// notifies its devices. An empty role leaves it as it is. Errors: ErrClosed, phone.ErrNoAccount.
+func (s *Server) Follow(of, channel types.JID, name, description string, role types.NewsletterRole) error {
 	return s.with(of, func(a *account) {
 		c, _ := s.channelFor(a, channel)
+		if role != "" {
+			c.Owned, c.Admin = role == types.NewsletterRoleOwner, role == types.NewsletterRoleAdmin
+		}
 		if name != "" {
 			c.Name = name
 		}
@@ -177,6 +181,8 @@ func (a *account) role(jid types.JID) types.NewsletterRole {
 		return types.NewsletterRoleGuest
 	case c.Owned:
 		return types.NewsletterRoleOwner
+	case c.Admin:
+		return types.NewsletterRoleAdmin
 	default:
 		return types.NewsletterRoleSubscriber
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"postern/sandbox/network/appstate"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/phone"
 	"postern/store"
 )
@@ -32,6 +33,7 @@ func Buckets() []store.Bucket {
 		{Name: appstate.Bucket, Owner: "sandbox", Key: "phone number, zero byte, kind, rest by kind", Value: "synchronised settings and their key"},
 		{Name: bucketPicture, Owner: "sandbox", Key: "phone number", Value: "the account's picture, a JPEG"},
 		{Name: bucketGroup, Owner: "sandbox", Key: "user part of the group's address", Value: "the group, JSON"},
+		{Name: posts.Bucket, Owner: "sandbox", Key: "channel's number, zero byte, uint64 number of the post", Value: "the post, JSON"},
 		{Name: bucketQueue, Owner: "sandbox", Key: "device, uint64 sequence", Value: "unacknowledged stanza, as on the wire"},
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"postern/sandbox/handset"
 	"postern/sandbox/network/appstate"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/network/wire"
 	"postern/store"
 )
@@ -32,6 +33,7 @@ func (s *Server) load() error {
 			{bucketDevice, s.loadDevice},
 			{bucketPreKey, s.loadPreKey},
 			{bucketQueue, s.loadQueued},
+			{posts.Bucket, s.posts.Load},
 			{appstate.Bucket, s.appStates.Load},
 		}
 		for _, step := range steps {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"postern/sandbox/handset"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/network/wire"
 	"postern/sandbox/phone"
 	"postern/store"
@@ -141,4 +142,11 @@ func (p *persistence) picture(a *account, data []byte) {
 		data = nil // deletes
 	}
 	p.change(bucketPicture, []byte(a.pn.User), data)
+}
+
+// post saves a post of a channel.
+func (p *persistence) post(key, value []byte) {
+	if p.file != nil {
+		p.change(posts.Bucket, key, value)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/sandbox/network/posts"
 	"postern/sandbox/network/wire"
 	"postern/sandbox/phone"
 )
@@ -21,9 +22,11 @@ func ackErrorOf(err error) int {
 	switch {
 	case errors.Is(err, errTimelocked):
 		return timelockCode
+	case errors.Is(err, posts.ErrInvalid), errors.Is(err, posts.ErrTooOld):
+		return 400
 	case errors.Is(err, ErrNotInGroup), errors.Is(err, ErrAdminsOnly):
 		return 403
-	case errors.Is(err, phone.ErrNoAccount), errors.Is(err, ErrNoGroup):
+	case errors.Is(err, phone.ErrNoAccount), errors.Is(err, ErrNoGroup), errors.Is(err, posts.ErrNoPost):
 		return 404
 	default:
 		return 500
@@ -87,6 +90,8 @@ func (s *Server) dispatchMessage(sender *account, from types.JID, n waBinary.Nod
 		return s.dispatchGroupMessage(sender, from, n)
 	case types.BroadcastServer:
 		return s.dispatchBroadcast(sender, from, to, n), nil
+	case types.NewsletterServer:
+		return nil, s.dispatchPost(sender, from, to, n)
 	}
 	chat := s.accountOf(to.ToNonAD())
 	if chat == nil {

@@ -28,6 +28,8 @@ func (s *Server) dispatchReceipt(sender *account, from types.JID, n waBinary.Nod
 		return s.dispatchGroupReceipt(sender, from, n)
 	case types.BroadcastServer:
 		return s.dispatchBroadcastReceipt(sender, from, to, n)
+	case types.NewsletterServer:
+		return nil, s.dispatchViews(sender, to, n)
 	}
 	target := s.accountOf(to.ToNonAD())
 	if target == nil {

@@ -17,6 +17,7 @@ import (
 	"postern/internal/peers"
 	"postern/sandbox/network/appstate"
 	"postern/sandbox/network/mediahost"
+	"postern/sandbox/network/posts"
 	"postern/sandbox/phone"
 )
 
@@ -88,6 +89,7 @@ type Server struct {
 	registered map[string]spelling // by the number that is asked
 	byLID      map[string]*account
 	groups     map[string]*group // by the user part of the address
+	posts      *posts.Board      // of channels
 	conns      map[*conn]struct{}
 	pending    map[string]*conn      // unpaired connections by ref
 	hellos     []*companionHello     // waiting link codes, oldest first
@@ -125,7 +127,7 @@ func Open(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		log: log, persist: persist, appStates: appstate.New(persist.appStateKeeper()), media: media, authority: cfg.Authority, reserved: cfg.Reserved, latency: cfg.Latency,
-		byPN: map[string]*account{}, registered: map[string]spelling{}, byLID: map[string]*account{}, groups: map[string]*group{}, conns: map[*conn]struct{}{},
+		byPN: map[string]*account{}, registered: map[string]spelling{}, byLID: map[string]*account{}, groups: map[string]*group{}, posts: posts.New(persist.post), conns: map[*conn]struct{}{},
 		pending: map[string]*conn{}, watchers: map[*account]watchSet{}, refusals: map[string]Refusal{}, site: SiteCurrent, asked: map[string]int{}, groupPictures: map[types.JID]string{},
 	}
 	if err := s.open(cfg.Listen); err != nil {

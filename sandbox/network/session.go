@@ -8,6 +8,7 @@ import (
 	"time"
 
 	waBinary "go.mau.fi/whatsmeow/binary"
+	"go.mau.fi/whatsmeow/types"
 
 	"postern/sandbox/network/wire"
 )
@@ -86,6 +87,9 @@ func (s *Server) handle(c *conn, n *waBinary.Node) {
 		s.acknowledge(d, ackKey{"message", id})
 		s.mu.Unlock()
 		s.forward(c, d, *n)
+		if kind == "view" { // the only receipt whose sender waits
+			c.send(waBinary.Node{Tag: "ack", Attrs: waBinary.Attrs{"class": "receipt", "id": n.Attrs["id"], "from": n.Attrs["to"], "type": kind}})
+		}
 	case "presence", "chatstate":
 		s.forward(c, d, *n)
 	case "call":
@@ -128,6 +132,10 @@ func (s *Server) clientMessage(c *conn, d *device, n waBinary.Node) {
 	} else if err := s.Route(c.ctx, d.lid(), n); err != nil {
 		c.log.Info("message refused", "to", wire.JID(&n, "to"), "error", err)
 		ack.Attrs["error"] = strconv.Itoa(ackErrorOf(err))
+	} else if to := wire.JID(&n, "to"); to.Server == types.NewsletterServer {
+		if number := s.serverID(to, wire.Attr(&n, "id")); number != 0 {
+			ack.Attrs["server_id"] = number
+		}
 	} else if hash := s.staleHash(d, n); hash != "" {
 		ack.Attrs["phash"] = hash
 	}

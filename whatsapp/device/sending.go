@@ -87,6 +87,9 @@ func (s *sending) leave() error {
 	return leaving()
 }
 
+// Leave calls leaving of the send that ctx belongs to, for a stanza that the library does not store.
+func Leave(ctx context.Context) error { return sendingOf(ctx).leave() }
+
 // with combines the waiting writes and fn into one function.
 func (s *sending) with(fn func(*store.Tx) error) func(*store.Tx) error {
 	if s == nil || len(s.waiting) == 0 {

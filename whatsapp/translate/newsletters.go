@@ -1,6 +1,8 @@
 package translate
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"go.mau.fi/whatsmeow/types"
@@ -51,6 +53,29 @@ func (t Translator) NewsletterMeta(evt *events.Message) (f event.Fact, ok bool) 
 	}
 	facts, _ := t.newsletter(event.NewsletterMessageMeta, evt.Info.Chat, evt.Info.Timestamp, extra)
 	return facts[0], true
+}
+
+// ChannelPost returns a post as the list of a newsletter's posts has it.
+func (t Translator) ChannelPost(channel types.JID, p *types.NewsletterMessage) event.ChannelPost {
+	post := event.ChannelPost{ServerID: int(p.MessageServerID), Views: max(0, p.ViewsCount), Reactions: []event.ChannelReaction{}}
+	for emoji, n := range p.ReactionCounts {
+		if n > 0 {
+			post.Reactions = append(post.Reactions, event.ChannelReaction{Emoji: emoji, Count: n})
+		}
+	}
+	slices.SortFunc(post.Reactions, func(a, b event.ChannelReaction) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Emoji, b.Emoji))
+	})
+	if p.Message == nil {
+		return post
+	}
+	info := types.MessageInfo{MessageSource: types.MessageSource{Chat: channel, Sender: channel}, ID: p.MessageID, ServerID: p.MessageServerID, Type: p.Type, Timestamp: p.Timestamp}
+	if fact, ok := t.Message(nil, &events.Message{Info: info, Message: p.Message}); ok {
+		if m, ok := fact.Data.(*event.Message); ok {
+			post.Message = &event.PostedMessage{Message: *m}
+		}
+	}
+	return post
 }
 
 func newsletterDetails(m types.NewsletterMetadata) event.Extra {

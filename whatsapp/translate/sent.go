@@ -6,12 +6,14 @@ import (
 	"go.mau.fi/whatsmeow/proto/waE2E"
 )
 
-// Sent returns the type, the content and the metadata of a message that this program sends.
-func Sent(m *waE2E.Message) (kind string, content, about json.RawMessage) {
+// Sent returns the type, the content and the metadata of a message that this program sent. serverID is a
+// newsletter's number for it; 0: none.
+func Sent(m *waE2E.Message, serverID int) (kind string, content, about json.RawMessage) {
 	u := unwrap(m)
 	kind, w, _ := contentOf(u.message)
 	var md metadata
 	md.concerns(u)
+	md.ServerID = max(0, serverID)
 	return kind, w.buf, md.json()
 }
 

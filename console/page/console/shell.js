@@ -13,7 +13,7 @@ import { html } from "./html.js";
 import { SignIn, SignInAgain } from "./pages/signin.js";
 import { place, to } from "./router.js";
 import { routeOf, routes } from "./routes.js";
-import * as themes from "./theme.js";
+import { chooseTheme, theme, themes } from "./theme.js";
 import { Dialogs, Menu, Toasts, close, toast } from "./ui/float.js";
 import { Icon } from "./ui/icon.js";
 import { Button, Empty, Loading, Trouble, troubleOf } from "./ui/parts.js";
@@ -104,10 +104,10 @@ function Pulse({ words }) {
 
 export function Tools() {
   const { operator, key } = useCell(session);
-  const chosen = useCell(themes.theme), spoken = useCell(language);
+  const chosen = useCell(theme), spoken = useCell(language);
   const who = operator ? t("who.operator") : key?.name || key?.id;
   return html`<${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => speak(code).then(() => store("language", code), () => toast(troubleOf(new NoAnswer()), "cut")) }))}/>
-    <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => themes.choose(name) }))}/>
+    <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => chooseTheme(name) }))}/>
     <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}><${Icon} name="docs"/></a>
     ${who && html`<${Button} kind="bare square" icon="leave" word=${t("signOut.as", { who })} act=${signOut}/>`}`;
 }
@@ -132,7 +132,7 @@ function Away() {
 const scrolled = new Map(); // the place on each page, by address
 addEventListener("scroll", () => document.querySelector("main h1") && scrolled.set(location.hash, scrollY), { passive: true });
 
-const modules = new Map(); // loaded page modules by route
+const modules = new Map(); // loaded pages by route
 
 function Page({ mine }) {
   const { parts, query } = useCell(place);
@@ -144,7 +144,7 @@ function Page({ mine }) {
     let here = true;
     setError(null);
     // Browsers report a module that cannot be loaded as a TypeError.
-    if (route && !modules.has(route)) route.page().then((module) => { modules.set(route, module.default); again((n) => n + 1); }, (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason));
+    if (route && !modules.has(route)) route.page().then((Shown) => { modules.set(route, Shown); again((n) => n + 1); }, (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason));
     return () => { here = false; };
   }, [route]);
   const ready = modules.has(route);

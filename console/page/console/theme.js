@@ -10,7 +10,7 @@ export function showTheme() {
   else document.documentElement.dataset.theme = theme.value;
 }
 
-export function choose(name) {
+export function chooseTheme(name) {
   store("theme", name === "auto" ? "" : name);
   theme.set(name);
   showTheme();

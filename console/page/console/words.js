@@ -1,12 +1,19 @@
 // Texts, numbers and times of the page in the reader's language.
 import { cell, useCell } from "./data/cell.js";
-import english from "./words/en.js";
+import texts, { keys } from "./words/en.js";
 
 export const languages = { en: "English", pt: "Português", es: "Español" };
 
-// A language has one file per part of the console; they are served as one module: English by
-// key, the others as lists in the same order. The first entry is a checksum of the keys. After
-// an upgrade a tab may load a list with other keys; it then shows English until it is reloaded.
+// A language has one file per part of the console; they are served as one module: a list in the
+// order of the keys, which English has too. A key that begins with a dot begins like the one
+// before it. The first entry is a checksum of the keys. After an upgrade a tab may load a list
+// with other keys; it then shows English until it is reloaded.
+let stem = "";
+const english = Object.fromEntries(keys.split(" ").map((end, i) => {
+  const key = end[0] === "." ? stem + end : end;
+  stem = key.slice(0, Math.max(0, key.lastIndexOf(".")));
+  return [key, texts[i]];
+}));
 const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
 
 export const language = cell("en");
@@ -33,7 +40,7 @@ export async function speak(code) {
   language.set(code);
 }
 
-// Only preferences are stored, never a key or data of the server.
+// Only preferences are stored and what was shown (data/seen.js), never a key or data of the server.
 export function stored(name) {
   try {
     return localStorage.getItem("postern." + name) || "";

@@ -20,13 +20,13 @@
   const instance = (name, state, more) => ({
     id: ++ids, name, description: "", status: state === "online" ? "ONLINE" : "OFFLINE", connectionStatus: state,
     ownerJid: ["offline", "qr_code", "logged_out"].includes(state) ? null : "49151" + String(55500000 + ids * 137) + "@s.whatsapp.net", profilePicUrl: null, externalAttributes: {},
-    createdAt: ago(86400 * 40 + ids * 3000), updatedAt: ago(200 + ids * 977 % 90000), Auth: null, Webhook: null, ...more,
+    tags: [], troubles: [], lastReceivedAt: state === "online" ? ago(30 + ids * 61 % 4000) : undefined, createdAt: ago(86400 * 40 + ids * 3000), updatedAt: ago(200 + ids * 977 % 90000), Auth: null, Webhook: null, ...more,
   });
   const states = ["online", "online", "online", "online", "online", "online", "reconnecting", "offline", "logged_out", "qr_code", "connection_error", "keepalive_timeout"];
   const scenes = {
     empty: () => [],
-    three: () => [instance("shop", "online", { description: "Front desk", Webhook: hook("crm.example.org") }), instance("support-berlin", "online", { description: "Support, Berlin", Webhook: hook("desk.example.org", false) }), instance("newsletter", "offline", { description: "For the spring campaign" })],
-    many: () => Array.from({ length: 2000 }, (_, i) => instance("store-" + String(i + 1).padStart(4, "0"), i % 9 ? "online" : states[i / 9 % states.length], { description: ["Berlin", "Lisboa", "Madrid", "São Paulo", "Hamburg"][i % 5], Webhook: i % 3 ? hook("events.example.org") : null })),
+    three: () => [instance("shop", "online", { description: "Front desk", tags: ["retail", "north"], Webhook: hook("crm.example.org") }), instance("support-berlin", "online", { description: "Support, Berlin", Webhook: hook("desk.example.org", false) }), instance("newsletter", "offline", { description: "For the spring campaign" })],
+    many: () => Array.from({ length: 2000 }, (_, i) => instance("store-" + String(i + 1).padStart(4, "0"), i % 9 ? "online" : states[i / 9 % states.length], { description: ["Berlin", "Lisboa", "Madrid", "São Paulo", "Hamburg"][i % 5], tags: i % 4 ? [["north", "south"][i % 2]] : ["north", "paying", "since 2024"], Webhook: i % 3 ? hook("events.example.org") : null })),
     hostile: () => [instance("a".repeat(255), "online", { description: hostile, ownerJid: hostile, Webhook: { ...hook("x.example"), url: "https://example.org/?" + hostile } }), instance("name.with-everything_0", hostile, { description: "‏עברית و العربية " + "x".repeat(200) }), instance("emoji", "logged_out", { description: "👩‍👩‍👧‍👦 ".repeat(20) })],
     broken: () => ["logged_out", "stream_replaced", "connection_error", "session_missing", "client_outdated", "temporary_ban", "disconnected", "keepalive_timeout"].map((state, i) => instance("till-" + (i + 1), state, { description: "Till " + (i + 1), Webhook: hook("down.example.org") })),
   };
@@ -53,7 +53,8 @@
   };
   const status = (row) => ({
     state: row.connectionStatus === "online" ? "open" : "close", statusReason: broken ? 401 : 0, instanceName: row.name, connectionStatus: String(row.connectionStatus).toUpperCase(), connected: row.connectionStatus === "online", loggedIn: !!row.ownerJid, ownerJid: row.ownerJid,
-    lastConnectedAt: ago(5000), lastReceivedAt: ago(40), lastSentAt: ago(300), lastError: broken || scene === "hostile" ? hostile : null,
+    lastConnectedAt: ago(5000), lastReceivedAt: ago(40), lastSentAt: ago(300), day: scene === "empty" ? undefined : { since: ago(86400), received: 1204, sent: 731, waiting: broken ? 60 : 0, failed: broken ? 24 : 2 },
+    lastError: broken || scene === "hostile" ? hostile : null,
     restriction: broken ? { kind: "reachout_timelock", since: ago(3600), until: new Date(Date.now() + 7.2e6).toISOString(), source: "notified", reason: hostile, code: 463, count: 3 } : null, passkey: null,
     limits: { perMinute: { limit: 20, used: broken ? 20 : 7, resetsAt: new Date(Date.now() + 30000).toISOString() }, perDay: { limit: 1000, used: broken ? 870 : 312, resetsAt: null }, newContactsPerDay: { limit: 50, used: 11, resetsAt: null } },
   });
@@ -87,6 +88,7 @@
     const part = rest.slice(1), key = row.name + rest;
     if (request === "PUT /webhook") { row.Webhook = { ...hook("x"), ...row.Webhook, ...body, id: 1 }; return json(200, row.Webhook); }
     if (request === "GET /webhook") return row.Webhook ? json(200, row.Webhook) : refusal(404, "WEBHOOK_NOT_FOUND");
+    if (request === "PUT /tags") return body.tags.some((tag) => tag.length > 40) ? refusal(422, "INVALID_TAG", "a tag has 1 to 40 characters") : json(200, { tags: row.tags = body.tags });
     if (request.startsWith("PUT ")) { kept.set(key, body); return json(200, body); }
     if (request.startsWith("GET ") && defaults[part]) return json(200, kept.get(key) || defaults[part]);
     if (request === "DELETE /webhook/options") { kept.delete(key); return json(200, defaults[part]); }

@@ -36,6 +36,29 @@
       attempts: Array.from({ length: row.attemptCount }, (_, i) => ({ number: i + 1, startedAt: ago(900 - i * 60), durationMs: 30 + i, status: row.lastStatus, error: row.lastError, requestId: row.requestId, answer: row.lastStatus >= 300 || scene === "hostile" ? "<h1>503 Service Unavailable</h1>\n" + (scene === "hostile" ? hostile : "nginx") : null })) });
   };
 
+  // Receivers: as many as the scene has webhooks.
+  const receiver = (row, i) => {
+    const failing = scene === "broken" || scene === "many" && i % 40 === 7;
+    return {
+      id: row.id + ":webhook", url: row.Webhook.url.split("?")[0], target: "webhook", endpointId: null, instanceName: row.name, durable: true, state: failing ? "FAILING" : "OK", since: ago(failing ? 720 : 9e4), failures: failing ? 6 : 0,
+      lastSuccessAt: ago(failing ? 730 : 20), lastAttemptAt: ago(20), lastStatus: failing ? 503 : 200, lastError: failing ? "receiver answered 503" : null, nextAttemptAt: failing ? ago(-240) : null, waiting: failing ? 60 : 0, oldestWaitingAt: failing ? ago(700) : null,
+      pausedUntil: null, day: { since: ago(86400), delivered: 2880 - i, failed: failing ? 24 : 2, averageMs: 41 },
+    };
+  };
+  stage.receivers = stage.instances.filter((row) => row.Webhook).map(receiver).sort((a, b) => b.failures - a.failures);
+  const hours = () => Array.from({ length: 24 }, (_, i) => ({ at: ago((23 - i) * 3600), delivered: 60 + i * 37 % 90, failed: i === 20 ? 14 : 0 }));
+  const ofReceivers = (method, path, body) => {
+    const at = new URL(path, "http://x"), [, instance, id, what] = /^(?:\/instance\/([^/]+)\/webhook)?\/receivers(?:\/([^/]+))?(?:\/(\w+))?$/.exec(at.pathname);
+    const rows = stage.receivers.filter((row) => !instance || row.instanceName === decodeURIComponent(instance));
+    if (!id) return json(200, list(rows.filter((row) => !at.searchParams.get("origin") || row.url.startsWith(at.searchParams.get("origin"))), 0, 1000));
+    const row = rows.find((one) => one.id === decodeURIComponent(id));
+    if (!row) return refusal(404, "RECEIVER_NOT_FOUND");
+    if (what === "test") return json(200, scene === "broken" ? { delivered: false, statusCode: 503, durationMs: 12, error: "receiver answered 503" } : { delivered: true, statusCode: 200, durationMs: 84, error: null });
+    if (what === "pause") return json(200, Object.assign(row, { state: "PAUSED", since: ago(0), pausedUntil: ago(-body.expiresIn) }));
+    if (what === "resume") return json(200, Object.assign(row, { state: "OK", pausedUntil: null }));
+    return json(200, { ...row, hours: row.url ? hours() : undefined });
+  };
+
   const key = (n, name, more) => ({ id: "0196f0a0-0000-7000-8000-00000000000" + n, name, instances: ["*"], scopes: ["read", "metrics"], userId: null, recipients: null, rateLimit: null, expiresAt: null, createdAt: ago(9e6), updatedAt: ago(9e6), lastUsedAt: ago(120 * n), lastUsedFrom: "10.1.4." + n, ...more });
   const running = (batch, instance, url) => ({
     batches: [{ id: "1", name: batch, status: "PROCESSING" }, { id: "2", name: batch, status: "WAITING_FOR_WINDOW" }], totalBatches: 42,
@@ -57,6 +80,7 @@
   stage.keeping = (request, path, body) => {
     const [method] = request.split(" "), [bare] = path.split("?");
     if (/\/webhook\/deliveries/.test(bare)) return ofDeliveries(method, path, body);
+    if (/^(\/instance\/[^/]+\/webhook)?\/receivers/.test(bare)) return ofReceivers(method, path, body);
     if (/\/webhook\/replays\//.test(bare)) { if (method === "DELETE") stage.replay.state = "CANCELLED"; return json(200, stage.replay); }
     if (request === "POST /keys") { const made = key(9, body.name, { ...body, lastUsedAt: null, lastUsedFrom: null }); stage.keys.unshift(made); return json(201, { ...made, key: "pk_0sampleKeyOfTheStage7Qm2" }); }
     if (bare === "/keys") return json(200, list(stage.keys, 0, 200));

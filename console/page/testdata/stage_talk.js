@@ -111,7 +111,7 @@
       talks.set(to, [...(talks.get(to) || []), made]);
       return json(200, made);
     }
-    if (bare === "/media/data") return fetchReal(stage.picture()).then((picture) => picture.blob()).then((blob) => new Response(blob));
+    if (/^\/messages\/\d+\/media$/.test(bare)) return fetchReal(stage.picture()).then((picture) => picture.blob()).then((blob) => new Response(blob));
     if (bare === "/chat/is-account") return json(200, body.numbers.map((one) => ({ number: one, jid: one + "@s.whatsapp.net", lid: null, exists: !one.endsWith("0000") })));
   };
   const fetchReal = async (address) => {

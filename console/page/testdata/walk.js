@@ -349,7 +349,7 @@
     document.body.dataset.walked = JSON.stringify({ steps: Object.keys(walked).length, found });
   });
   document.addEventListener("securitypolicyviolation", (event) => found.push("the policy forbids " + event.blockedURI));
-  window.addEventListener("error", (event) => found.push("error: " + event.message));
+  window.addEventListener("error", (event) => found.push("error: " + event.message + (event.error?.stack || "")));
   window.addEventListener("unhandledrejection", (event) => found.push("not caught: " + event.reason));
   stage.signedIn = false;
   reset();

@@ -65,6 +65,55 @@
       await later(300);
       want(last().textContent.includes("deleted for everyone") && !last().textContent.includes("I am."), "a deleted one is not shown");
     },
+    async "links are links, of http and https only"() {
+      await at("chats/shop/" + ada);
+      for (const words of ["See https://example.org/a?b=1, or (http://example.net/x).", "javascript:alert(1) ftp://example.org https:// data:text/html,x", 'https://e.example/"onmouseover=alert(1)'])
+        feed().hear({ event: "messages.upsert", data: stage.text(words) });
+      await later(400);
+      const [first, second, third] = all(".talk .message").slice(-3).map((one) => [...one.querySelectorAll(".text a")]);
+      want(first.map((a) => a.getAttribute("href")).join(" ") === "https://example.org/a?b=1 http://example.net/x", "without the punctuation after them: " + first.map((a) => a.href));
+      want(first.every((a) => a.rel.includes("noopener") && a.target === "_blank"), "they open beside the page, without a way back");
+      want(second.length === 0 && third[0].getAttribute("href") === "https://e.example/" && !document.querySelector("[onmouseover]"), "nothing else is one");
+      want(all(".talk .message").at(-3).querySelector(".text").textContent === "See https://example.org/a?b=1, or (http://example.net/x).", "the text stays as it is");
+      want($(".talk-box").getAttribute("role") === "log", "the messages are a log");
+    },
+    async "what this browser has not shown is unread"() {
+      await at("chats/shop/" + ada);
+      const jid = "351912001000@s.whatsapp.net", row = () => all(".chats-list .chat").find((one) => one.href.includes("351912001000"));
+      const future = Math.floor(Date.now() / 1000) + 60;
+      feed().hear({ event: "messages.upsert", data: { ...stage.text("Hello?"), keyRemoteJid: jid, messageTimestamp: future } });
+      feed().hear({ event: "messages.upsert", data: { ...stage.text("I am here."), messageTimestamp: future } });
+      await later(400);
+      want(row().matches(".unread") && row().textContent.includes("unread"), "a message of another chat is unread");
+      want(all(".chat.unread").length === 1, "the open chat and older messages are not: " + all(".chat.unread").length);
+      await at("chats/shop/" + jid);
+      want(!row().matches(".unread"), "opening it is reading it");
+      await at("chats/shop/" + ada);
+      want(!row().matches(".unread"), "and it stays so");
+      feed().hear({ event: "send.message", data: { ...stage.text("Mine"), keyFromMe: true, keyRemoteJid: jid, messageTimestamp: future + 5 } });
+      await later(400);
+      want(!row().matches(".unread"), "an own message is not unread");
+      const kept = JSON.stringify(localStorage);
+      want(kept.includes("seen") && !kept.includes("351912001000") && !kept.includes("shop"), "what is kept names nobody: " + kept);
+    },
+    async "pictures and players come from the route of the message"() {
+      await at("chats/shop/" + ada);
+      const revoked = [], revoke = URL.revokeObjectURL;
+      URL.revokeObjectURL = (url) => { revoked.push(url); revoke.call(URL, url); };
+      let pending = 1;
+      const before = stage.asked.length, photo = stage.talks.get(ada).find((one) => one.messageType === "imageMessage");
+      stage.answers["GET /instance/shop/messages/" + photo.id + "/media"] = () => pending-- > 0 ? new Response(JSON.stringify({ code: "MEDIA_PENDING", messages: ["later"] }), { status: 503, headers: { "Content-Type": "application/json", "Retry-After": "1" } }) : null;
+      const bubble = () => all(".talk .message").find((one) => one.dataset.id === String(photo.id));
+      await press("Show", bubble());
+      await later(1600);
+      const image = bubble().querySelector("img:not(.small)");
+      want(stage.asked.slice(before).filter((one) => one === "GET /instance/shop/messages/" + photo.id + "/media").length === 2, "it waits until the file is there");
+      want(image?.src.startsWith("blob:") && saved.at(-1).type === "image/png", "the picture has the type that was checked: " + saved.at(-1)?.type);
+      const url = image?.src;
+      await at("chats/shop/351912001000@s.whatsapp.net");
+      want(revoked.includes(url), "it is let go afterwards");
+      URL.revokeObjectURL = revoke;
+    },
     async "text is sent once, even if the answer is lost"() {
       await at("chats/shop/" + ada);
       const keys = [];

@@ -1,7 +1,7 @@
 // Package mediahost is the network's host of encrypted files: clients upload to it and download
 // from it by HTTP, and phones store there what they send.
 //
-// The uploader encrypts a file; the host has no key. It serves a file by its direct path until
+// The uploader encrypts a file, but one of a channel; the host has no key. It serves a file by its direct path until
 // WhatsApp would have deleted it; phones may keep it longer and upload it again, with a new path.
 //
 // # Limits and losses

@@ -28,7 +28,7 @@ const (
 	maxInMemory = 1 << 20
 )
 
-// Host stores encrypted media and serves them by HTTP. Its methods may be called from
+// Host stores media, encrypted but those of channels, and serves them by HTTP. Its methods may be called from
 // any goroutine.
 type Host struct {
 	// Refusal returns the status for downloads, 0 to serve them. It is set before
@@ -37,14 +37,15 @@ type Host struct {
 
 	folder string // of the files; empty: files end with the host
 
-	mu    sync.Mutex // guards everything below
-	files map[string]sealedFile
-	again map[string]string // ids of repeated uploads, with the ids of the files
-	order []string          // of files, oldest first
-	total int64
+	mu      sync.Mutex // guards everything below
+	files   map[string]sealedFile
+	again   map[string]string // ids of repeated uploads, with the ids of the files
+	handles map[string]string // ids of the files of channels, by the handle of their upload
+	order   []string          // of files, oldest first
+	total   int64
 }
 
-// sealedFile is one encrypted file.
+// sealedFile is one file as it was uploaded: encrypted, or in the clear for a channel.
 type sealedFile struct {
 	size int64
 	at   time.Time // time of its upload
@@ -82,7 +83,7 @@ func (f *sealedFile) drop() {
 // and large ones are in the system's temporary folder. The folder must not be used
 // otherwise. The caller closes the host.
 func New(folder string) (*Host, error) {
-	h := &Host{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}}
+	h := &Host{folder: folder, files: map[string]sealedFile{}, again: map[string]string{}, handles: map[string]string{}}
 	if folder == "" {
 		return h, nil
 	}
@@ -144,6 +145,7 @@ func (h *Host) remove(id string) {
 	delete(h.files, id)
 	h.order = slices.DeleteFunc(h.order, func(other string) bool { return other == id })
 	maps.DeleteFunc(h.again, func(_, of string) bool { return of == id })
+	maps.DeleteFunc(h.handles, func(_, of string) bool { return of == id })
 }
 
 // get returns a file that WhatsApp has.

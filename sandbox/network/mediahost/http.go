@@ -16,6 +16,7 @@ import (
 // it has a piece of history.
 func (h *Host) Handle(mux *http.ServeMux) {
 	mux.HandleFunc("POST /mms/{type}/{token}", h.upload)
+	mux.HandleFunc("POST /newsletter/{type}/{token}", h.uploadPlain)
 	mux.HandleFunc("DELETE /mms/{type}/{token}", h.delete)
 	mux.HandleFunc("GET /v/{id}", h.download)
 }
@@ -40,6 +41,17 @@ var errMediaDisk = errors.New("large media need a writable folder")
 
 // upload takes POST /mms/<type>/<token>.
 func (h *Host) upload(w http.ResponseWriter, r *http.Request) {
+	h.take(w, r, func(file sealedFile) (map[string]string, error) {
+		id := newID()
+		h.add(id, file)
+		path := Path(id)
+		return map[string]string{"url": URL(path), "direct_path": path}, nil
+	})
+}
+
+// take receives the file of an upload, and answers with what store returns. A file that store refuses is
+// dropped.
+func (h *Host) take(w http.ResponseWriter, r *http.Request, store func(sealedFile) (map[string]string, error)) {
 	file, err := h.receive(http.MaxBytesReader(w, r.Body, maxMedia))
 	var tooLarge *http.MaxBytesError
 	var disk *os.PathError
@@ -54,11 +66,13 @@ func (h *Host) upload(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the upload ended early", http.StatusBadRequest)
 		return
 	}
-	id := newID()
-	h.add(id, file)
-	path := Path(id)
+	answer, err := store(file)
+	if err != nil {
+		file.drop()
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	answer := map[string]string{"url": "https://" + Name + path, "direct_path": path}
 	_ = json.NewEncoder(w).Encode(answer)
 }
 

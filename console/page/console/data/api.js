@@ -53,7 +53,7 @@ export async function call(method, path, body, options = {}) {
   } catch { // not an answer of Postern, such as a proxy's
   }
   const refusal = new Refusal(response.status, details, response.statusText);
-  const wait = response.status === 429 && response.headers.get("Retry-After");
+  const wait = (response.status === 429 || details.code === "MEDIA_PENDING") && response.headers.get("Retry-After");
   if (wait) refusal.until = isNaN(wait) ? Date.parse(wait) : Date.now() + wait * 1000;
   if (response.status === 401 && !options.signingIn) refused.set(refusal);
   throw refusal;

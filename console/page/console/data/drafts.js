@@ -5,7 +5,7 @@ import { session } from "./session.js";
 
 const item = "postern.drafts";
 
-function read() {
+function readDrafts() {
   try {
     return JSON.parse(sessionStorage.getItem(item)) || {};
   } catch { // storage is disabled
@@ -14,7 +14,7 @@ function read() {
 }
 
 // drafts.value has who wrote the drafts, as "who", and each draft by its key, a path.
-export const drafts = cell(read());
+export const drafts = cell(readDrafts());
 
 function write(all) {
   drafts.set(all);

@@ -29,7 +29,7 @@ export function onReload(reload) {
 
 const reload = () => Promise.allSettled([...reloaders].map((one) => one()));
 
-function open() {
+function dial() {
   clearTimeout(timer);
   if (!can("read")) return void (timer = setTimeout(poll, 15000));
   const mine = socket = new WebSocket(socketAt("/ws/console"));
@@ -55,7 +55,7 @@ function open() {
 // poll stands in for the live connection, which a key needs the scope read for.
 async function poll() {
   if (!document.hidden) await reload();
-  if (session.value.state === "in") open();
+  if (session.value.state === "in") dial();
 }
 
 async function again(revoked) {
@@ -73,7 +73,7 @@ async function again(revoked) {
 // are blocked.
 export async function tryNow() {
   if (socket || session.value.state !== "in" || !can("read")) return;
-  open();
+  dial();
   if (tries < 2) return;
   try {
     await get("/health", { patience: 5000 });
@@ -86,7 +86,7 @@ export async function tryNow() {
 session.watch(({ state }) => {
   if (state === "in") {
     tries = 0;
-    if (!socket) open();
+    if (!socket) dial();
     return;
   }
   clearTimeout(timer);

@@ -16,10 +16,10 @@ export async function loadSandbox() {
   }
 }
 
-let due = 0;
-const soon = () => { if (sandbox.value.phones) due ||= setTimeout(() => { due = 0; loadSandbox(); }, 300); };
-onLive("instance", soon);
-onLive("instanceDeleted", soon);
+let reloading = 0;
+const reloadSoon = () => { if (sandbox.value.phones) reloading ||= setTimeout(() => { reloading = 0; loadSandbox(); }, 300); };
+onLive("instance", reloadSoon);
+onLive("instanceDeleted", reloadSoon);
 
 session.watch(({ state }) => {
   if (state === "in") loadSandbox();

@@ -8,10 +8,10 @@ export const session = cell({ state: "unknown" });
 
 export async function loadSession() {
   try {
-    enter(await get("/session", { signingIn: true }));
+    entered(await get("/session", { signingIn: true }));
   } catch (error) {
     if (error.status !== 401) throw error;
-    leave(session.value.state === "in" ? "lost" : "out");
+    left(session.value.state === "in" ? "lost" : "out");
   }
 }
 
@@ -24,23 +24,23 @@ export async function signOut() {
   try {
     await call("DELETE", "/session", undefined, { signingIn: true });
   } finally {
-    leave("out");
+    left("out");
   }
 }
 
-function enter(answer) {
+function entered(answer) {
   csrf.set(answer.csrf);
   session.set({ state: "in", operator: !!answer.operator, key: answer.key || null, expiresAt: answer.expiresAt });
 }
 
-function leave(state) {
+function left(state) {
   csrf.set("");
   session.set(state === "lost" ? { ...session.value, state } : { state }); // the current page stays as it is
 }
 
 // A call refused for a missing credential ends the session.
 refused.watch((refusal) => {
-  if (refusal && session.value.state === "in") leave("lost");
+  if (refusal && session.value.state === "in") left("lost");
   refused.set(null);
 });
 

@@ -18,7 +18,7 @@ import { compare, many, number, t } from "../words.js";
 
 const aPage = 100; // numbers per request
 
-export default function NewBatch({ owner }) {
+export function NewBatch({ owner }) {
   useTitle(t("batches.new"), t("nav.batches"));
   const { operator } = useCell(session);
   const { rows: all } = useCell(fleet);

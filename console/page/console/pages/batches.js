@@ -2,20 +2,23 @@
 // recipients.
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, filled, get, query } from "../data/api.js";
-import { act, again, as, can, csv, ended, filters, itemsOf, itemStates, listOf, named, pathOf, save, states, uuid } from "../data/talk.js";
+import { act, again, allows, as, csv, ended, filters, itemsOf, itemStates, listOf, pathOf, save, states, uuid } from "../data/talk.js";
+import { named } from "../data/messages.js";
 import { useCell } from "../data/cell.js";
 import { onLive, onReload } from "../data/live.js";
 import { session } from "../data/session.js";
+import { troubles } from "../data/troubles.js";
 import { html } from "../html.js";
 import { choose, go, to } from "../router.js";
 import { confirm, toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Notice, Trouble } from "../ui/parts.js";
+import { Crumb } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, many, moment, number, seconds, span, t } from "../words.js";
-import NewBatch from "./batch_new.js";
+import { NewBatch } from "./batch_new.js";
 
-export default function Batches({ parts, query }) {
+export function Batches({ parts, query }) {
   if (parts[0] === "new") return html`<${NewBatch} owner=${query.get("user") || ""}/>`;
   if (parts[0]) return html`<${Batch} key=${parts[0]} id=${parts[0]} owner=${query.get("user") || ""}/>`;
   return html`<${List} query=${query}/>`;
@@ -46,7 +49,7 @@ function useBatches(values) {
       if (!before.list) return before;
       const at = before.list.findIndex((one) => one.id === batch.id);
       if (at >= 0) return { ...before, list: before.list.with(at, batch) };
-      const fits = (!values.status || values.status.includes(batch.status)) && (!values.query || batch.name.toLowerCase().includes(values.query.toLowerCase())) && (!values.ownerUserId || values.ownerUserId === batch.ownerUserId);
+      const fits = (!values.status || values.status.includes(batch.status)) && (!values.query || batch.name.toLowerCase().includes(values.query.toLowerCase())) && (!values.ownerUserId || values.ownerUserId === batch.ownerUserId) && (!values.instanceName || batch.instances.some((one) => one.name === values.instanceName));
       const newest = !before.list.length || batch.createdAt >= before.list[0].createdAt;
       return fits && newest ? { ...before, list: [batch, ...before.list], total: before.total === null ? null : before.total + 1 } : before;
     })), onLive("batchDeleted", ({ id }) => setState((before) => before.list ? { ...before, list: before.list.filter((one) => one.id !== id) } : before))];
@@ -55,12 +58,19 @@ function useBatches(values) {
   return { ...state, load, more: () => state.next && load(state.next) };
 }
 
+// inTrouble are the states of batches that a kind of trouble is about.
+const inTrouble = { BATCH_STUCK: ["WAITING_FOR_INSTANCE"], BATCH_FAILING: filters.running };
+
+const over = { count: 0, subjects: [] };
+
 function List({ query }) {
   useTitle(t("nav.batches"));
   const { operator } = useCell(session);
-  const wanted = query.get("q") || "", group = filters[query.get("state")] ? query.get("state") : "", user = query.get("user") || "";
+  const wanted = query.get("q") || "", group = filters[query.get("state")] ? query.get("state") : "", user = query.get("user") || "", instance = query.get("instance") || "", trouble = query.get("trouble") || "";
   const wrongUser = user && !uuid.test(user);
-  const { list, error, load, more, next, total } = useBatches({ query: wanted.trim().slice(0, 255), status: filters[group], ownerUserId: wrongUser ? "" : user });
+  const within = useCell(troubles, ({ items }) => items && (items.find((one) => one.kind === trouble) || over));
+  const { list: all, error, load, more, next, total } = useBatches({ query: wanted.trim().slice(0, 255), status: filters[group] || inTrouble[trouble], ownerUserId: wrongUser ? "" : user, instanceName: instance });
+  const list = useMemo(() => all && trouble && within && within.count === within.subjects.length ? all.filter((one) => within.subjects.some((of) => of.id === one.id)) : all, [all, trouble, within]);
   const end = useRef(null), latest = useRef(more);
   latest.current = more;
   useEffect(() => {
@@ -71,13 +81,15 @@ function List({ query }) {
   }, [next, !list]);
   const owners = useMemo(() => [...new Set((list || []).map((one) => one.ownerUserId))].slice(0, 20), [list]);
   const running = (list || []).filter((one) => filters.running.includes(one.status)).length;
-  const some = list?.length > 0, narrowed = wanted || group || user;
+  const some = list?.length > 0, narrowed = wanted || group || user || instance || trouble;
   const fresh = html`<a class="button first" href=${to(["batches", "new"], { user })}><${Icon} name="plus"/>${t("batches.new")}</a>`;
-  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.batches")}</h1><p class="lead">${some ? running ? many("batches.running", running) : t("batches.quiet") : t("batches.lead")}</p></div>
+  return html`<div class="page-head"><div><${Crumb} instance=${instance}/><h1 tabindex="-1">${t("nav.batches")}</h1><p class="lead">${some ? running ? many("batches.running", running) : t("batches.quiet") : t("batches.lead")}</p></div>
       ${(some || narrowed) && html`<div class="buttons">${fresh}</div>`}</div>
     ${(some || narrowed || error) && html`<div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("batches.search")} aria-label=${t("batches.search")} value=${wanted} onInput=${(event) => choose({ q: event.target.value })}/></div>
       ${operator && html`<div class="user"><input class=${"input code"} list="owners" spellcheck=${false} autocomplete="off" placeholder=${t("batches.user")} aria-label=${t("batches.user")} aria-invalid=${wrongUser ? "true" : undefined} value=${user} onInput=${(event) => choose({ user: event.target.value.trim() })}/><datalist id="owners">${owners.map((one) => html`<option key=${one} value=${one}/>`)}</datalist></div>`}
+      ${trouble && html`<button type="button" class="filter bad" aria-pressed="true" onClick=${() => choose({ trouble: "" })}>${t("instances.trouble")}<${Icon} name="close"/></button>`}
+      ${instance && html`<button type="button" class="filter" aria-pressed="true" onClick=${() => choose({ instance: "" })}>${instance}<${Icon} name="close"/></button>`}
       <div class="filters" role="group" aria-label=${t("instances.filter")}>${["", ...Object.keys(filters)].map((one) => html`<button key=${one} type="button" class="filter" aria-pressed=${String(group === one)} onClick=${() => choose({ state: one })}>${t("batches.is." + (one || "all"))}</button>`)}</div></div>`}
     ${error ? html`<${Trouble} error=${error} again=${() => load()}/>` : !list ? html`<${Loading}/>` : !some ? narrowed ? html`<${Empty} icon="search" title=${t("instances.none")}/>` :
       html`<div class="card"><${Empty} icon="batches" title=${t("batches.none")} buttons=${fresh}>${t("batches.noneText")}<//></div>` : html`
@@ -172,9 +184,9 @@ function Batch({ id, owner }) {
   const remove = () => confirm({ title: t("batch.deleteTitle", { name }), word: t("delete.do"), act: async () => { await call("DELETE", pathOf(id), undefined, as(batch.ownerUserId)); go(["batches"]); toast(t("delete.done", { name })); }, children: t("batch.deleteText") });
   const left = counts.pending + counts.sending;
   return html`<div class="page-head instance-head"><div>${crumb}<h1 tabindex="-1"><bdi>${name}</bdi></h1><p class="lead"><${BatchState} of=${status} pill/><span>${sentence(batch)}</span></p></div>
-      <div class="buttons">${can.start(status) && html`<${Button} kind="first" icon="play" word=${t(status === "DRAFT" ? "batch.start" : "batch.goOn")} act=${doing("start")}/>`}
-        ${can.pause(status) && html`<${Button} icon="pause" word=${t("batch.pause")} act=${doing("pause")}/>`}
-        ${can.stop(status) && html`<${Button} kind="harm" icon="close" word=${t("batch.stop")} act=${() => { stop(); }}/>`}
+      <div class="buttons">${allows.start(status) && html`<${Button} kind="first" icon="play" word=${t(status === "DRAFT" ? "batch.start" : "batch.goOn")} act=${doing("start")}/>`}
+        ${allows.pause(status) && html`<${Button} icon="pause" word=${t("batch.pause")} act=${doing("pause")}/>`}
+        ${allows.stop(status) && html`<${Button} kind="harm" icon="close" word=${t("batch.stop")} act=${() => { stop(); }}/>`}
         ${counts.failed > 0 && ended(status) && html`<${Button} icon="restart" word=${t("batch.again")} act=${retry}/>`}
         ${ended(status) && html`<${Button} kind="bare square" icon="trash" word=${t("delete.do")} act=${() => { remove(); }}/>`}</div></div>
     <div class="stack">${wrong && html`<${Trouble} error=${wrong}/>`}

@@ -3,7 +3,8 @@
 import { Component } from "preact";
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { call, get, instancePath, query } from "../data/api.js";
-import { about, folded, kindOf, once, said, save, senderOf, statusOf, typeOf } from "../data/talk.js";
+import { about, said, senderOf } from "../data/messages.js";
+import { folded, kindOf, once, save, statusOf, typeOf } from "../data/talk.js";
 import { can } from "../data/session.js";
 import { useKept } from "../data/loaded.js";
 import { html } from "../html.js";
@@ -62,13 +63,23 @@ function Bubble({ message, more, at, active, first, dated }) {
       ${more?.revoked ? html`<p class="quiet">${t("message.revoked")}</p>` : html`
         ${content.file && html`<${File} content=${content} message=${message} at=${at} real=${real}/>`}
         ${!content.file && content.kind !== "text" && html`<p class="quiet">${t("message." + content.kind)}${content.kind === "other" && html` <span class="mono">${String(content.type).slice(0, 60)}</span>`}</p>`}
-        ${text && html`<p class="text" dir="auto">${text}</p>`}
+        ${text && html`<p class="text" dir="auto">${linked(text)}</p>`}
         ${text !== content.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
       <p class="meta">${more?.edit && html`<span>${t("message.edited")}</span>`}<time title=${moment((message.messageTimestamp || 0) * 1000)}>${dated ? moment((message.messageTimestamp || 0) * 1000) : clock((message.messageTimestamp || 0) * 1000, false)}</time>${sent && html`<${Ticks} message=${message}/>`}</p>
       ${(message.failed || trouble) && html`<div class="wrong" role="alert"><p>${troubleOf(message.failed || trouble)}</p>${message.failed && html`<div class="buttons"><${Button} kind="small" icon="restart" word=${t("again")} act=${message.again}/><${Button} kind="small bare" word=${t("message.drop")} act=${() => { drop(message.id); }}/></div>`}</div>`}
       ${reactions.length > 0 && html`<p class="reactions"><span class="unseen">${t("message.reactions")} </span>${reactions.map(([who, what]) => html`<span key=${who}>${what}</span>`)}</p>`}
     </div>
     ${active && real && items.length > 0 && html`<${Menu} word=${t("message.actions")} items=${items} kind="bare square small"/>`}</li>`;
+}
+
+// linked returns a text with its links, of http and https only.
+function linked(text) {
+  return text.split(/(\bhttps?:\/\/[^\s<>"\p{Cc}\p{Cf}]+)/iu).map((part, i) => {
+    if (i % 2 === 0) return part;
+    const [, address, rest] = /^(.*?)([.,;:!?)\]}'’”]*)$/.exec(part);
+    if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) return part;
+    return [html`<a href=${address} target="_blank" rel="noopener noreferrer">${address}</a>`, rest];
+  });
 }
 
 // File is the file of a message. It is fetched only on request, since it comes from WhatsApp
@@ -81,10 +92,13 @@ function File({ content, message, at, real }) {
   const type = typeOf(content.file.mimetype), size = Number(content.file.fileLength) || 0;
   const fetched = async () => {
     setError(null);
-    try {
-      return await call("POST", instancePath(name) + "/media/data?binary=true", { id: message.id }, { as: "blob", patience: 120000 });
-    } catch (reason) {
-      setError(reason);
+    for (let tries = 0; ; tries++) {
+      try {
+        return await get(instancePath(name) + "/messages/" + message.id + "/media", { as: "blob", patience: 120000 });
+      } catch (reason) {
+        if (reason.code !== "MEDIA_PENDING" || !reason.until || tries === 10) return void setError(reason);
+        await new Promise((done) => setTimeout(done, reason.until - Date.now())); // it is being fetched
+      }
     }
   };
   const show = async () => {
@@ -266,7 +280,7 @@ export function Talk({ name, chat, online, live, heard, sent }) {
       <span class=${"pulse " + (live ? "good" : "busy")}><span class="dot"></span><span class="unseen">${t(live ? "talk.live" : "talk.dead")}</span></span>
       <${Button} kind="bare square" icon=${wanted === null ? "search" : "close"} word=${t(wanted === null ? "talk.search" : "talk.searchEnd")} aria-expanded=${String(wanted !== null)} act=${() => { setWanted(wanted === null ? "" : null); }}/></header>
     ${wanted !== null ? html`<${Found} path=${path + "/chats/" + encodeURIComponent(chat.jid) + "/messages"} wanted=${wanted} on=${setWanted} at=${at}/>` : html`
-    <div class="talk-box" ref=${box} tabindex="0" role="region" aria-label=${t("talk.messages")} onScroll=${scrolled} onKeyDown=${keys}>
+    <div class="talk-box" ref=${box} tabindex="0" role="log" aria-busy=${String(!talk.pages)} aria-label=${t("talk.messages")} onScroll=${scrolled} onKeyDown=${keys}>
       <ol>${talk.pages?.at(-1)?.nextCursor && html`<li class="talk-more" key="older"><span class="wheel"></span></li>`}
         ${rows.map(({ message, more }, i) => [day(rows[i - 1]?.message, message), html`<${Message} key=${message.id} message=${message} more=${more} at=${at} active=${message.id === current} spoken=${language.value} first=${rows[i - 1]?.message.keyFromMe !== message.keyFromMe || rows[i - 1]?.message.keyParticipant !== message.keyParticipant}/>`])}</ol>
       ${!talk.pages && !talk.error && html`<${Loading}/>`}

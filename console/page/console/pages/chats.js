@@ -2,7 +2,9 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { filled, get, instancePath, query as asked } from "../data/api.js";
 import { useCell } from "../data/cell.js";
-import { about, chatName, named, said, useFeed } from "../data/talk.js";
+import { about, chatName, gist, named } from "../data/messages.js";
+import { isUnread, look, saw, sights } from "../data/seen.js";
+import { useFeed } from "../data/talk.js";
 import { fleet, loadFleet } from "../data/fleet.js";
 import { onReload } from "../data/live.js";
 import { can } from "../data/session.js";
@@ -16,7 +18,7 @@ import { Windowed } from "../ui/windowed.js";
 import { ago, clock, compare, moment, t } from "../words.js";
 import { Talk, Ticks } from "./chat_talk.js";
 
-export default function Chats({ parts }) {
+export function Chats({ parts }) {
   const { rows, at, error } = useCell(fleet);
   useEffect(() => { if (!fleet.value.at) loadFleet().catch(() => {}); }, []);
   const names = useMemo(() => rows.map((row) => row.name).sort(compare()), [rows]);
@@ -24,7 +26,7 @@ export default function Chats({ parts }) {
   useTitle(t("nav.chats"), row?.name);
   const chosen = parts[1] || "";
   return html`<div class=${"page-head chats-head" + (chosen ? " inside" : "")}><div><h1 tabindex="-1">${t("nav.chats")}</h1><p class="lead">${t("chats.lead")}</p></div>
-      ${rows.length > 0 && html`<div class="buttons">${row && html`<${State} of=${row.connectionStatus} pill/>`}<select class="input" aria-label=${t("chats.instance")} value=${row?.name} onChange=${(event) => go(["chats", event.target.value])}>
+      ${rows.length > 0 && html`<div class="buttons">${row && html`<a class="plain" href=${to(["instances", row.name])} title=${t("hub.to", { name: row.name })}><${State} of=${row.connectionStatus} pill/></a>`}<select class="input" aria-label=${t("chats.instance")} value=${row?.name} onChange=${(event) => go(["chats", event.target.value])}>
         ${!row && html`<option value="">${t("chats.choose")}</option>`}${names.map((name) => html`<option key=${name} value=${name} selected=${name === row?.name}>${name}</option>`)}</select></div>`}</div>
     ${!at && error ? html`<${Trouble} error=${error} again=${loadFleet}/>` : !at ? html`<${Loading}/>` :
       !rows.length ? html`<div class="card"><${Empty} icon="chats" title=${t("chats.noInstance")} buttons=${can("manage") && html`<a class="button first" href=${to(["instances"])}>${t("nav.instances")}</a>`}>${t("chats.noInstanceText")}<//></div>` :
@@ -89,16 +91,24 @@ function Room({ name, online, chosen }) {
     if (event !== "messages.update" && data?.keyRemoteJid) chats.put(data);
     talk.current?.(event, data);
   }, () => { chats.load(); talk.current?.("again"); });
-  const list = useMemo(() => (chats.list || []).map((chat) => ({ ...chat, shown: chatName(chat, groups) })), [chats.list, groups]);
+  const sight = useCell(sights);
+  const list = useMemo(() => (chats.list || []).map((chat) => ({ ...chat, shown: chatName(chat, groups), unread: chat.jid !== chosen && isUnread(name, chat) })), [chats.list, groups, sight, chosen]);
+  useEffect(() => look(name), [name]);
   const shown = useMemo(() => {
     const text = fold(wanted);
     return text ? list.filter((chat) => fold(chat.shown + " " + chat.jid).includes(text)) : list;
   }, [list, wanted]);
   const current = list.find((chat) => chat.jid === chosen || chat.lid === chosen) || (chosen ? { jid: chosen, shown: chatName({ jid: chosen }, groups), isGroup: chosen.endsWith("@g.us") } : null);
-  const draw = useCallback((chat) => html`<div role="cell" class="cell"><a class="chat" href=${to(["chats", name, chat.jid])} aria-current=${chat.jid === chosen ? "page" : undefined}>
+  useEffect(() => {
+    const see = () => { if (current && !document.hidden) saw(name, current); };
+    see();
+    document.addEventListener("visibilitychange", see);
+    return () => document.removeEventListener("visibilitychange", see);
+  }, [chosen, current?.lastMessage]);
+  const draw = useCallback((chat) => html`<div role="cell" class="cell"><a href=${to(["chats", name, chat.jid])} class=${"chat" + (chat.unread ? " unread" : "")} aria-current=${chat.jid === chosen ? "page" : undefined}>
     <span class="face" aria-hidden="true">${chat.isGroup ? html`<${Icon} name="batches"/>` : initial(chat.shown)}</span>
     <strong class="one-line"><bdi>${chat.shown}</bdi></strong><time class="quiet" title=${timeOf(chat)}>${short(chat.lastMessage)}</time>
-    <span class="gist one-line">${chat.lastMessage?.keyFromMe && !about(chat.lastMessage) && html`<${Ticks} message=${chat.lastMessage}/>`}<bdi>${gist(chat.lastMessage)}</bdi></span></a></div>`, [name, chosen]);
+    <span class="gist one-line">${chat.lastMessage?.keyFromMe && !about(chat.lastMessage) && html`<${Ticks} message=${chat.lastMessage}/>`}<bdi>${gist(chat.lastMessage)}</bdi>${chat.unread && html`<span class="unseen"> ${t("chats.unread")}</span>`}</span></a></div>`, [name, chosen]);
   const scrolled = (event) => { if (event.target.scrollTop + event.target.clientHeight > event.target.scrollHeight - 400) chats.more(); };
   return html`<div class=${"chats card" + (chosen ? " inside" : "")}>
     <section class="chats-side" aria-label=${t("chats.list")}><header>
@@ -119,15 +129,6 @@ function short(message) {
   if (!message?.messageTimestamp) return "";
   const at = message.messageTimestamp * 1000;
   return new Date(at).toDateString() === new Date().toDateString() ? clock(at, false) : ago(at);
-}
-
-// gist returns a message in one line.
-function gist(message) {
-  if (!message) return "";
-  if (message.messageType === "reactionMessage") return t("message.reacted", { reaction: String(message.content?.text || "–").slice(0, 16) });
-  if (message.metadata?.revoked) return t("message.revoked");
-  const { kind, text, name } = said(message);
-  return [kind !== "text" && t("message." + kind), named(text || name).slice(0, 200)].filter(Boolean).join(" · ");
 }
 
 // NewChat opens a chat with a number or a contact.

@@ -11,15 +11,20 @@ import { choose, place, to } from "../router.js";
 import { open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Select, Text, Trouble } from "../ui/parts.js";
-import { Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
+import { Crumb, Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
-import { One } from "./deliveries_one.js";
+import { OneDelivery } from "./deliveries_one.js";
 import { Progress, Replay } from "./deliveries_replay.js";
+import { Receivers } from "./receivers.js";
 
 const tones = { PENDING: "busy", DELIVERED: "good", FAILED: "bad", DROPPED: "bad", EXPIRED: "bad", CANCELLED: "off" };
 export const states = Object.keys(tones);
-export const Outcome = ({ of, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${tones[of] ? t("delivery." + of) : of} pill=${pill}/>`;
+const wordOf = (state, tries) => tones[state] ? t(state === "PENDING" && tries !== undefined ? (tries ? "delivery.retrying" : "delivery.waits") : "delivery." + state) : state;
+// Outcome is the state of a delivery; one that waits with tries made is being retried.
+export const Outcome = ({ of, tries, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${wordOf(of, tries)} pill=${pill}/>`;
+// Ahead says which attempt is the next, and when.
+export const Ahead = ({ row }) => row.state === "PENDING" && row.attemptCount > 0 && html`<span class="quiet figures">${t(row.nextAttemptAt ? "delivery.ahead" : "delivery.attempt", { n: number(row.attemptCount + 1), when: row.nextAttemptAt && ago(row.nextAttemptAt) })}</span>`;
 export const targets = () => [["", t("group.all")], ["webhook", t("webhook.title")], ["endpoint", t("delivery.endpoint")], ["global", t("delivery.global")]];
 
 // pathOf returns the path of the deliveries of an instance, or of all.
@@ -37,14 +42,14 @@ function useWhose() {
 
 const fields = ["event", "target", "endpointId", "from", "to", "minDurationMs"];
 
-export default function Deliveries({ parts, query }) {
+export function Deliveries({ parts, query }) {
   const { everywhere, names } = useWhose();
   const instance = query.get("instance") || (everywhere ? "" : session.value.key.instances[0] || "");
-  if (parts[0]) return html`<${One} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]}/>`;
-  return html`<${List} query=${query} instance=${instance} names=${names} everywhere=${everywhere}/>`;
+  if (parts[0]) return html`<${OneDelivery} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]}/>`;
+  return html`<${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere}/>`;
 }
 
-function List({ query, instance, names, everywhere }) {
+function Records({ query, instance, names, everywhere }) {
   useTitle(t("nav.deliveries"));
   const chosen = Object.fromEntries(fields.map((name) => [name, query.get(name) || ""]));
   const state = (query.get("state") || "").split(",").filter((one) => tones[one]);
@@ -56,8 +61,9 @@ function List({ query, instance, names, everywhere }) {
   const all = () => { choose(Object.fromEntries(["q", "state", "instance", ...fields].map((name) => [name, ""]))); };
   const head = useMemo(() => html`<div role="row" class="row-head" aria-rowindex="1">${[t("column.state"), t("try.event"), t("delivery.to"), t("delivery.answer"), t("delivery.made")].map((word, i) => html`<span role="columnheader" key=${i} class=${i > 1 && i < 4 ? "wide-only" : ""}>${word}</span>`)}</div>`, [t("column.state")]);
   const { value } = rows;
-  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
+  return html`<div class="page-head"><div><${Crumb} instance=${query.get("instance")}/><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
       <div class="buttons"><${Button} icon="restart" word=${t("replay.do")} act=${() => { open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }}/>`); }}/></div></div>
+    <${Receivers} of=${instance} origin=${query.get("origin") || ""}/>
     ${query.get("replay") && html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")}/>`}
     <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("delivery.search")} aria-label=${t("delivery.search")} maxlength="255" value=${query.get("q") || ""} onInput=${({ target }) => choose({ q: target.value })}/></div>
       <div class="filters" role="group" aria-label=${t("instances.filter")}>${states.map((one) => html`<button type="button" key=${one} class=${"filter " + tones[one]} aria-pressed=${String(state.includes(one))} onClick=${() => choose({ state: (state.includes(one) ? state.filter((other) => other !== one) : [...state, one]).join() })}><${Icon} name=${tones[one]}/>${t("delivery." + one)}</button>`)}</div></div>
@@ -71,7 +77,7 @@ function List({ query, instance, names, everywhere }) {
     ${fresh && html`<div class="buttons middle"><${Button} kind="small" icon="up" word=${t("delivery.fresh")} act=${() => { scrollTo(0, 0); return show(); }}/></div>`}
     <${Trouble} error=${rows.error} again=${rows.load}/>
     ${!value ? !rows.error && html`<${Loading}/>` : value.records.length === 0 ? (narrowed ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${all}/>`}/>` : html`<div class="card"><${Empty} icon="deliveries" title=${t("delivery.none")}>${t("delivery.noneText")}<//></div>`) :
-      html`<div class="sheet deliveries"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.deliveries")} draw=${drawRow} head=${head}/></div><${More} rows=${rows}/>`}`;
+      html`<div class="sheet deliveries"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.deliveries")} draw=${drawDelivery} head=${head}/></div><${More} rows=${rows}/>`}`;
 }
 
 export const eventsOf = (chosen) => [["", t("group.all")], ...[...new Set([...Object.values(events), ...(chosen ? [chosen] : [])])].map((name) => [name, name])];
@@ -116,7 +122,7 @@ export const hostOf = (url) => /^https?:\/\/([^/]+)/.exec(url)?.[1] || url;
 export const whither = (row) => row.endpointId || hostOf(row.url);
 export const answerOf = (row) => row.lastError || (row.lastStatus ? String(row.lastStatus) : "–");
 
-const drawRow = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state}/></div>
+const drawDelivery = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state} tries=${row.attemptCount}/><${Ahead} row=${row}/></div>
   <div role="cell" class="cell name"><a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}>${row.event}</a><span class="quiet one-line">${row.instanceName || row.batchId}</span></div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.url}>${whither(row)}</span>${row.target !== "webhook" && html`<span class="quiet one-line">${t("delivery." + row.target)}</span>`}</div>
   <div role="cell" class="cell wide-only"><span class="one-line" title=${row.lastError}>${answerOf(row)}</span><span class="quiet one-line figures">${row.attemptCount > 0 && many("delivery.tries", row.attemptCount)}${row.durationMs !== null && " · " + number(row.durationMs) + " ms"}</span></div>

@@ -11,11 +11,11 @@ import { Icon } from "../ui/icon.js";
 import { Button, Copy, Empty, Loading, Trouble } from "../ui/parts.js";
 import { Mark } from "../ui/sheet.js";
 import { clock, many, moment, number, t } from "../words.js";
-import { Outcome } from "./deliveries.js";
+import { Ahead, Outcome } from "./deliveries.js";
 import { Json, quoted } from "./instance_events.js";
 import { Time } from "./instance_state.js";
 
-export function One({ path, id, query }) {
+export function OneDelivery({ path, id, query }) {
   const loaded = useLoaded(path + "/" + encodeURIComponent(id), { none: null });
   const [error, setError] = useState(null);
   const { value: row, load } = loaded;
@@ -37,7 +37,7 @@ export function One({ path, id, query }) {
   };
   if (row === null) return html`<${Empty} icon="search" title=${t("delivery.gone")} buttons=${html`<a class="button" href=${to(["deliveries"], back)}>${t("nav.deliveries")}</a>`}>${t("delivery.goneText")}<//>`;
   return html`<div class="page-head instance-head"><div><a class="crumb" href=${to(["deliveries"], back)}><${Icon} name="left"/>${t("nav.deliveries")}</a>
-      <h1 tabindex="-1">${row?.event || t("delivery.one", { id })}</h1>${row && html`<p class="lead"><${Outcome} of=${row.state} pill/><span class="one-line">${row.instanceName && can("read") ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>` : row.instanceName || row.batchId}</span></p>`}</div>
+      <h1 tabindex="-1">${row?.event || t("delivery.one", { id })}</h1>${row && html`<p class="lead"><${Outcome} of=${row.state} tries=${row.attemptCount} pill/><${Ahead} row=${row}/><span class="one-line">${row.instanceName && can("read") ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>` : row.instanceName || row.batchId}</span></p>`}</div>
       ${row?.replayable && html`<div class="buttons"><${Button} kind="first" icon="restart" word=${t("delivery.retry")} act=${retry}/></div>`}</div>
     <div class="stack"><${Trouble} error=${loaded.error || error} again=${loaded.error && load}/>${row ? html`<div class="pair"><${Facts} row=${row} back=${back}/><${Attempts} all=${row.attempts}/></div><${Body} row=${row}/>` : !loaded.error && html`<${Loading}/>`}</div>`;
 }

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, get, query } from "../data/api.js";
 import { html } from "../html.js";
-import { choose } from "../router.js";
+import { choose, go, place } from "../router.js";
 import { Dialog, close } from "../ui/float.js";
 import { Button, Check, Meter, Select, Text, Trouble } from "../ui/parts.js";
 import { When, useSoon } from "../ui/sheet.js";
@@ -30,7 +30,8 @@ export function Replay({ instance, chosen }) {
     try {
       const { replayId } = await call("POST", path + "/replay", Object.fromEntries(Object.entries(body).filter(([, value]) => value)));
       close();
-      choose({ replay: String(replayId) });
+      if (place.value.parts[0] === "deliveries") choose({ replay: String(replayId), instance });
+      else go(["deliveries"], { replay: String(replayId), instance });
     } catch (reason) {
       setError(reason);
     }

@@ -13,6 +13,7 @@ import { Empty, State } from "../ui/parts.js";
 import { t } from "../words.js";
 import { Acts } from "./instance_actions.js";
 import { Events } from "./instance_events.js";
+import { Tag } from "./instance_rows.js";
 import { Proxy } from "./instance_proxy.js";
 import { Limits, Settings } from "./instance_settings.js";
 import { Now } from "./instance_state.js";
@@ -37,7 +38,7 @@ export function Instance({ name, tab }) {
   if (!row) return null;
   const Shown = tabs[here][1];
   return html`<div class="page-head instance-head"><div><a class="crumb" href=${to(["instances"])}><${Icon} name="left"/>${t("nav.instances")}</a>
-      <h1 tabindex="-1">${row.name}</h1><p class="lead"><${State} of=${row.connectionStatus} pill/>${row.description && html`<span>${row.description}</span>`}</p></div>
+      <h1 tabindex="-1">${row.name}</h1><p class="lead"><${State} of=${row.connectionStatus} pill/>${row.description && html`<span>${row.description}</span>`}${row.tags?.map((tag) => html`<${Tag} key=${tag} tag=${tag}/>`)}</p></div>
       <div class="buttons"><${Acts} row=${row} large/></div></div>
     <nav class="tabs" ref=${list} aria-label=${t("tabs.of", { name })}>${mine.map((one) => html`<a key=${one} href=${to(["instances", name, ...(one === "state" ? [] : [one])])} aria-current=${one === here ? "page" : undefined}>${t("tab." + one)}${unsaved(one) && html` <span class="unsaved">${t("unsaved")}</span>`}</a>`)}</nav>
     <${Shown} row=${row} key=${name + here}/>`;

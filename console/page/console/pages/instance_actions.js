@@ -2,6 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
 import { drop, loadFleet, put } from "../data/fleet.js";
+import { useKept } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { linked } from "../data/states.js";
 import { html } from "../html.js";
@@ -11,6 +12,7 @@ import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
 import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "../ui/parts.js";
 import { Readers, save } from "../ui/sheet.js";
 import { moment, t } from "../words.js";
+import { editTags } from "./instance_many.js";
 
 // actionsOf returns the menu of an instance that the session permits.
 export function actionsOf(row, own) {
@@ -20,6 +22,7 @@ export function actionsOf(row, own) {
     can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
     can("pair") && !is && !moved && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
     can("pair") && !moved && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
+    can("manage") && { word: t("tags.do"), icon: "clip", act: () => editTags(row) },
     can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
     null,
     can("operator") && is && { word: t("move.do"), icon: "leave", act: () => move(row) },
@@ -205,9 +208,9 @@ export function create() {
 }
 
 function Create() {
-  const [name, setName] = useState("");
-  const [description, setDescription] = useState("");
-  const [attributes, setAttributes] = useState("");
+  const [[name, description, attributes], setForm, done] = useKept("/instance", ["", "", ""]);
+  const type = (part) => setForm(Object.assign([name, description, attributes], part));
+  const setName = (text) => type({ 0: text }), setDescription = (text) => type({ 1: text }), setAttributes = (text) => type({ 2: text });
   const [scan, setScan] = useState(true);
   const [error, setError] = useState(null);
   const make = async () => {
@@ -218,6 +221,7 @@ function Create() {
       const { Auth: _, ...row } = made; // do not keep the token
       put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
       loadFleet().catch(() => {});
+      done();
       close();
       toast(t("create.done", { name: made.name }));
       if (scan && can("pair")) setTimeout(() => connect(made.name));

@@ -116,25 +116,25 @@ export function Events({ row }) {
     return text ? list.filter((one) => one.text.toLowerCase().includes(text)) : list;
   }, [list, wanted]);
   const draw = useCallback((one) => one.gap ? html`<div role="cell" class="cell gap quiet"><time>${clock(one.at)}</time> ${t("events.gap")}</div>` : html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
-    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${gist(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
+    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${brief(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
   return html`<section class="card events"><div class="toolbar">
       <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("events.filter")} aria-label=${t("events.filter")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
       <div class="buttons"><${Button} icon=${paused ? "play" : "pause"} word=${t(paused ? "events.go" : "events.pause")} act=${() => { setPaused(!paused); }}/><${Button} kind="bare" word=${t("events.clear")} disabled=${list.length === 0} act=${() => { clear(); setChosen(null); }}/></div></div>
     <p class="quiet events-state" role="status"><span class=${"pulse " + (paused ? "wait" : state === "open" ? "good" : "busy")}><span class="dot"></span>${paused ? many("events.paused", late) : t("events." + state)}</span></p>
     ${shown.length === 0 ? html`<${Empty} icon="log" title=${t(list.length ? "events.noneFound" : "events.none")}>${!list.length && t("events.noneText")}<//>` :
       html`<div class=${"events-body" + (chosen ? " chosen" : "")}><div class="events-list" data-scrolls tabindex="-1"><${Windowed} items=${shown} height=${2.75} keyOf=${(one) => one.id} label=${t("tab.events")} draw=${draw}/></div>
-        ${chosen && html`<${One} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
+        ${chosen && html`<${OneEvent} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
 }
 
-// gist returns the summary of an event: text, number or state.
-function gist({ data }) {
+// brief returns the summary of an event: text, number or state.
+function brief({ data }) {
   const one = Array.isArray(data) ? data[0] : data;
   if (!one || typeof one !== "object") return "";
   const first = [one.content?.text, one.connectionStatus, one.status, one.keyRemoteJid, one.remoteJid, one.id].find((text) => typeof text === "string" && text);
   return first || "";
 }
 
-function One({ one, url, close }) {
+function OneEvent({ one, url, close }) {
   const curl = () => `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.parsed.event)} --data-raw ${quoted(one.text)}`;
   return html`<div class="event-one"><header><h2 class="mono">${one.parsed.event}</h2><div class="buttons"><${Copy} text=${one.text} word=${t("events.json")}/><${Copy} text=${curl} word=${t("events.curl")}/><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { close(); }}/></div></header>
     <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.parsed}/></div>`;

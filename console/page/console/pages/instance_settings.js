@@ -6,7 +6,7 @@ import { SaveCard } from "../ui/form.js";
 import { Check, Field, Text } from "../ui/parts.js";
 import { t } from "../words.js";
 
-const numbers = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
+export const numbers = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
 
 // numeric parses a typed number, undefined for an empty text; other text goes to the server
 // unchanged, which reports the error.

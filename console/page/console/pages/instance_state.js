@@ -1,23 +1,93 @@
 // The state of an instance with its reason and time, restrictions by WhatsApp, usage of its
 // limits, and its figures.
-import { useEffect } from "preact/hooks";
-import { instancePath } from "../data/api.js";
-import { useLoaded } from "../data/loaded.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { call, instancePath } from "../data/api.js";
+import { onLive } from "../data/live.js";
+import { useKept, useLoaded } from "../data/loaded.js";
+import { chatName, gist } from "../data/messages.js";
 import { can } from "../data/session.js";
 import { groupFor, numberOf, stateOf } from "../data/states.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
-import { Meter, Notice, Said, State, Trouble } from "../ui/parts.js";
+import { Dialog, close, open, toast } from "../ui/float.js";
+import { Icon } from "../ui/icon.js";
+import { Button, Meter, Notice, Said, State, Text, Trouble } from "../ui/parts.js";
 import { ago, clock, has, moment, number, t } from "../words.js";
+import { Outcome, pathOf } from "./deliveries.js";
 
 export function Now({ row }) {
   const status = useLoaded(instancePath(row.name) + "/connection/status");
   useEffect(() => { if (status.value) status.load(); }, [row.connectionStatus, row.updatedAt]);
   const is = status.value;
   return html`<div class="stack"><${Trouble} error=${status.error} again=${status.load}/>
-    <${What} row=${row} is=${is}/>${is?.restriction && html`<${Held} it=${is.restriction}/>`}
-    <div class="pair"><${Connection} row=${row} is=${is} failed=${status.error}/><${Used} row=${row} is=${is} failed=${status.error}/></div>
+    <${What} row=${row} is=${is}/>${is?.restriction && html`<${Held} it=${is.restriction}/>`}<${Ways} row=${row}/>
+    <${Day} day=${is?.day} asked=${is || status.error}/>
+    <div class="pair"><${Connection} row=${row} is=${is} failed=${status.error}/><${Used} row=${row} is=${is} failed=${status.error}/><${Latest} row=${row}/></div>
     ${can("operator") && html`<${Figures} name=${row.name}/>`}</div>`;
+}
+
+// Ways leads from the instance to what belongs to it.
+function Ways({ row: { name, connectionStatus } }) {
+  const way = (page, icon, parts, query) => html`<a class="button" href=${to(parts, query)}><${Icon} name=${icon}/>${t("nav." + page)}</a>`;
+  return html`<div class="buttons">${way("chats", "chats", ["chats", name])}
+    ${can("deliveries") && way("deliveries", "deliveries", ["deliveries"], { instance: name })}
+    ${can("batch") && way("batches", "batches", ["batches"], { instance: name })}
+    ${can("send") && groupFor(connectionStatus) === "good" && html`<${Button} icon="check" word=${t("hub.send")} act=${() => { open(() => html`<${SendTest} name=${name}/>`); }}/>`}</div>`;
+}
+
+function SendTest({ name }) {
+  const path = instancePath(name) + "/send/text";
+  const [number, setNumber, sentTo] = useKept(path + "/number", "");
+  const [text, setText, sentText] = useKept(path + "/message", t("hub.text"));
+  const [error, setError] = useState(null);
+  const key = useRef("test-" + Math.random().toString(36).slice(2));
+  const right = /^[1-9]\d{6,14}$/.test(number.replace(/[+()./\-\s\p{Cf}]/gu, ""));
+  const send = async () => {
+    setError(null);
+    try {
+      const body = { number: number.replace(/\D/g, ""), textMessage: { text } };
+      await call("POST", path, body, { headers: { "Idempotency-Key": key.current }, patience: 60000 });
+      sentTo();
+      sentText();
+      close();
+      toast(t("hub.wasSent", { number: "+" + body.number }));
+    } catch (reason) {
+      setError(reason);
+    }
+  };
+  const submit = (event) => {
+    event.preventDefault();
+    event.target.closest("dialog").querySelector("footer .first").click();
+  };
+  return html`<${Dialog} title=${t("hub.sendOf", { name })} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("try.do")} disabled=${!right || !text.trim()} act=${send}/>`}>
+    <form class="form" onSubmit=${submit} noValidate><${Text} label=${t("hub.number")} help=${t("hub.numberHelp")} inputmode="tel" value=${number} on=${setNumber}/><${Text} label=${t("hub.message")} value=${text} on=${setText} maxlength="4096"/><button hidden></button></form>
+    <${Trouble} error=${error}/><//>`;
+}
+
+const dayParts = ["received", "sent", "waiting", "failed"];
+
+// Day shows what happened in 24 hours, as far as it is known.
+function Day({ day, asked }) {
+  const value = (name) => typeof day?.[name] === "number" ? number(day[name]) : t(asked ? "unknown" : "loading");
+  return html`<section class="card"><header><h2>${t("hub.day")}</h2>${day?.since && html`<p>${t("hub.since", { time: moment(day.since) })}</p>`}</header>
+    <dl class="tiles">${dayParts.map((name) => html`<div key=${name}><dt>${t("hub." + name)}</dt><dd class="figures">${value(name)}</dd></div>`)}</dl></section>`;
+}
+
+// Latest shows the last chats and deliveries.
+function Latest({ row: { name } }) {
+  const chats = useLoaded(instancePath(name) + "/chats?limit=5");
+  const deliveries = useLoaded(can("deliveries") ? pathOf(name) + "?limit=5" : null);
+  useEffect(() => {
+    const later = () => { timer ||= setTimeout(() => { timer = 0; chats.load(); deliveries.load(); }, 3000); };
+    let timer = 0;
+    const ends = ["delivery", "deliveries"].map((type) => onLive(type, later));
+    return () => { clearTimeout(timer); ends.forEach((end) => end()); };
+  }, [name]);
+  const card = (title, loaded, none, draw) => html`<section class="card"><header><h2>${title}</h2></header><${Trouble} error=${loaded.error} again=${loaded.load}/>
+    ${loaded.value ? loaded.value.records.length ? html`<ul class="latest">${loaded.value.records.slice(0, 5).map(draw)}</ul>` : html`<p class="quiet">${none}</p>` : !loaded.error && html`<p class="quiet">${t("loading")}</p>`}</section>`;
+  return html`${card(t("hub.chats"), chats, t("chats.none"), (chat) => html`<li key=${chat.jid}><a class="plain one-line" href=${to(["chats", name, chat.jid])}><strong><bdi>${chatName(chat)}</bdi></strong> <span class="quiet"><bdi>${gist(chat.lastMessage)}</bdi></span></a>
+      ${chat.lastMessage?.messageTimestamp && html`<${Time} at=${new Date(chat.lastMessage.messageTimestamp * 1000).toISOString()}/>`}</li>`)}
+    ${can("deliveries") && card(t("hub.deliveries"), deliveries, t("delivery.none"), (one) => html`<li key=${one.id}><a class="plain one-line" href=${to(["deliveries", one.id], { instance: name })}><${Outcome} of=${one.state} tries=${one.attemptCount}/> <span class="mono">${one.event}</span></a><${Time} at=${one.createdAt}/></li>`)}`;
 }
 
 // What to do about a state, if anything.

@@ -10,6 +10,7 @@ import { SaveCard } from "../ui/form.js";
 import { Button, Check, Notice, Said, Select, Text, Trouble } from "../ui/parts.js";
 import { number, t } from "../words.js";
 import { Options } from "./instance_options.js";
+import { Receivers } from "./receivers.js";
 
 const none = { url: "", enabled: true, events: {} };
 
@@ -29,6 +30,7 @@ export function Webhook({ row }) {
       <${Check} label=${t("webhook.enabled")} help=${t("webhook.enabledHelp")} value=${draft.enabled} on=${(enabled) => change({ enabled })}/>
       <${Flags} value=${draft.events} on=${(flags) => change({ events: flags })}/>`}<//>
     ${loaded.value?.id && html`<${Try} path=${path} unsaved=${form.changed}/>`}
+    <${Receivers} instance=${row.name}/>
     <${Options} path=${path + "/options"}/></div>`;
 }
 
@@ -49,6 +51,12 @@ function Try({ path, unsaved }) {
   return html`<section class="card"><header><h2>${t("try.title")}</h2><p>${t("try.about")}</p></header>
     <div class="form"><div class="with-button end"><${Select} label=${t("try.event")} value=${event} on=${setEvent} options=${Object.values(events).map((name) => [name, name])}/><${Button} icon="deliveries" word=${t("try.do")} act=${send}/></div>
     ${unsaved && html`<p class="quiet">${t("try.unsaved")}</p>`}
-    ${result && html`<${Notice} tone=${result.delivered ? "good" : "bad"} live="status" title=${result.delivered ? t("try.taken", { status: result.statusCode }) : result.statusCode ? t("try.refused", { status: result.statusCode }) : t("try.nothing")}>${t("try.took", { ms: number(result.durationMs) })}<${Said} text=${result.error}/><//>`}
+    ${result && html`<${Answer} of=${result}/>`}
     <${Trouble} error=${error}/></div></section>`;
+}
+
+// Answer shows how a receiver answered a test.
+export function Answer({ of: { delivered, statusCode: status, durationMs, error } }) {
+  const title = delivered ? t("try.taken", { status }) : status ? t("try.refused", { status }) : t("try.nothing");
+  return html`<${Notice} tone=${delivered ? "good" : "bad"} live="status" title=${title}>${t("try.took", { ms: number(durationMs) })}<${Said} text=${error}/><//>`;
 }

@@ -14,7 +14,7 @@ import { Secret } from "./instance_actions.js";
 
 const scopes = ["read", "send", "manage", "pair", "webhook", "deliveries", "media", "batch", "metrics"];
 
-export default function Keys() {
+export function Keys() {
   useTitle(t("nav.keys"));
   const rows = useRows("/keys", {}, 200);
   useEffect(() => { if (!fleet.value.at) loadFleet().catch(() => {}); }, []);

@@ -12,7 +12,7 @@ import { clock, many, moment, t } from "../words.js";
 
 const levels = ["debug", "info", "warn", "error"];
 
-export default function Log() {
+export function Log() {
   useTitle(t("nav.log"));
   const [error, setError] = useState(null);
   const bundle = async () => {

@@ -15,7 +15,7 @@ import { Icon } from "../ui/icon.js";
 import { Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
 import { ago, bytes, has, listed, many, moment, number, span, t } from "../words.js";
 
-export default function Overview() {
+export function Overview() {
   useTitle(t("nav.overview"));
   const { rows, at, error } = useCell(fleet);
   const ring = useCell(samples);
@@ -143,7 +143,7 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
   return {
     key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
     text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
-    link: page && to([page], page === "instances" ? { trouble: kind } : {}),
+    link: page && to([page], page === "deliveries" ? { origin } : { trouble: kind }),
   };
 }
 

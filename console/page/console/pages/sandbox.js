@@ -17,7 +17,7 @@ const act = (phone, does) => call("POST", `/sandbox/phones/${encodeURIComponent(
 const digits = (jid) => /^(\d+)/.exec(jid || "")?.[1] || "";
 const stranger = "4915155500003";
 
-export default function Sandbox() {
+export function Sandbox() {
   useTitle(t("nav.sandbox"));
   const { phones, error } = useCell(sandbox);
   const rows = useCell(fleet, ({ rows }) => rows);

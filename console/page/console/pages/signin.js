@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { useCell } from "../data/cell.js";
 import { loadSession, session, signIn } from "../data/session.js";
 import { html } from "../html.js";
-import * as themes from "../theme.js";
+import { chooseTheme, theme, themes } from "../theme.js";
 import { Dialog, Menu, useTitle } from "../ui/float.js";
 import { Button, Field, Trouble, troubleOf } from "../ui/parts.js";
 import { language, languages, speak, store, t } from "../words.js";
@@ -37,7 +37,7 @@ function KeyForm({ word }) {
 
 export function SignIn() {
   const { state, error } = useCell(session);
-  const chosen = useCell(themes.theme), spoken = useCell(language);
+  const chosen = useCell(theme), spoken = useCell(language);
   useTitle(t("signIn.title"));
   return html`<main class="sign-in" id="main">
     <div class="card">
@@ -47,7 +47,7 @@ export function SignIn() {
     </div>
     <div class="tools">
       <${Menu} word=${t("language")} kind="bare" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => { store("language", code); speak(code); } }))}>${languages[spoken]}<//>
-      <${Menu} word=${t("theme")} kind="bare" items=${themes.themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => themes.choose(name) }))}>${t("theme." + chosen)}<//>
+      <${Menu} word=${t("theme")} kind="bare" items=${themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => chooseTheme(name) }))}>${t("theme." + chosen)}<//>
       <a class="button bare" href="docs">${t("docs")}</a>
     </div></main>`;
 }

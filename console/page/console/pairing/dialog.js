@@ -4,12 +4,22 @@ import { call, get, instancePath, socketAt } from "../data/api.js";
 import { html } from "../html.js";
 import { Dialog, close, open, toast } from "../ui/float.js";
 import { Button, Loading, Notice, Trouble } from "../ui/parts.js";
-import { t } from "../words.js";
+import { number, t } from "../words.js";
 import { Flow } from "./flow.js";
 import { Compare, Scan, Sign, Typed } from "./steps.js";
 
 export function connect(name) {
   open(() => html`<${Pairing} name=${name} key=${name}/>`);
+}
+
+// pairAll links one instance after another.
+export function pairAll(names, at = 0) {
+  const [name] = names.slice(at);
+  const next = () => {
+    if (at + 1 < names.length) return pairAll(names, at + 1);
+    close(true);
+  };
+  open(() => html`<${Pairing} name=${name} key=${name} place=${t("pair.place", { n: number(at + 1), of: number(names.length) })} next=${next}/>`);
 }
 
 // callsOf returns the calls for an instance.
@@ -42,7 +52,7 @@ function watch(name, hear, opened) {
   });
 }
 
-function Pairing({ name }) {
+function Pairing({ name, place, next }) {
   const [view, setView] = useState({ step: "starting" });
   const [turn, setTurn] = useState(0);
   const flow = useRef(null);
@@ -53,11 +63,12 @@ function Pairing({ name }) {
   }, [name, turn]);
   useEffect(() => {
     if (view.step !== "done") return;
-    close(true);
+    if (next) next();
+    else close(true);
     toast(t("pair.done", { name }));
   }, [view.step]);
   const again = () => setTurn((n) => n + 1);
-  return html`<${Dialog} title=${t("pair.title", { name })} wide><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
+  return html`<${Dialog} title=${t("pair.title", { name })} wide footer=${next && html`<span class="quiet figures">${place}</span><${Button} word=${t("pair.skip")} act=${() => { next(); }}/>`}><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
     ${view.trouble && html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}>${view.trouble.message && html`<${Trouble} error=${view.trouble}/>`}<//>`}<//>`;
 }
 

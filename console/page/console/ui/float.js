@@ -158,15 +158,15 @@ let toastCount = 0;
 export function toast(text, icon = "check") {
   const id = ++toastCount;
   toasts.set([...toasts.value.slice(-2), { id, text, icon }]);
-  setTimeout(() => drop(id), 5000);
+  setTimeout(() => dropToast(id), 5000);
 }
 
-const drop = (id) => toasts.set(toasts.value.filter((one) => one.id !== id));
+const dropToast = (id) => toasts.set(toasts.value.filter((one) => one.id !== id));
 
 export function Toasts() {
   const all = useCell(toasts);
   return html`<div class="toasts" role="status" aria-live="polite">${all.map((one) =>
-    html`<div class="toast" key=${one.id}><${Icon} name=${one.icon}/><span>${one.text}</span><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { drop(one.id); }}/></div>`)}</div>`;
+    html`<div class="toast" key=${one.id}><${Icon} name=${one.icon}/><span>${one.text}</span><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { dropToast(one.id); }}/></div>`)}</div>`;
 }
 
 // useTitle sets the title of the browser tab.

@@ -155,9 +155,10 @@ export async function copyText(text) {
   }
 }
 
-export function Meter({ used, of, label }) {
+// Meter shows the usage of a limit, or plain progress.
+export function Meter({ used, of, label, plain }) {
   const part = of > 0 ? Math.min(1, used / of) : 1;
-  const tone = part >= 1 ? "bad" : part >= 0.8 ? "busy" : "";
+  const tone = plain ? "" : part >= 1 ? "bad" : part >= 0.8 ? "busy" : "";
   return html`<div class=${"meter " + tone} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${of} aria-valuenow=${Math.min(used, of)}><span style=${{ width: part * 100 + "%" }}></span></div>`;
 }
 

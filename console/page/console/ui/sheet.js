@@ -3,7 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { NoAnswer, call, get, query } from "../data/api.js";
 import { useLoaded } from "../data/loaded.js";
+import { can } from "../data/session.js";
 import { html } from "../html.js";
+import { to } from "../router.js";
 import { t } from "../words.js";
 import { Icon } from "./icon.js";
 import { Button, Field, Trouble } from "./parts.js";
@@ -25,6 +27,9 @@ export function More({ rows }) {
   const go = () => { setError(null); return rows.more().catch(setError); };
   return html`<${Trouble} error=${error}/>${rows.more && html`<div class="buttons middle"><${Button} word=${t("more")} act=${go}/></div>`}`;
 }
+
+// Crumb leads back to the instance that an address names.
+export const Crumb = ({ instance }) => instance && can("read") && html`<a class="crumb" href=${to(["instances", instance])}><${Icon} name="left"/>${instance}</a>`;
 
 export const Mark = ({ tone, word, pill }) => html`<span class=${"state " + tone + (pill ? " pill" : "")}><${Icon} name=${tone}/><span>${word}</span></span>`;
 

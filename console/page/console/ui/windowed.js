@@ -24,7 +24,7 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
       const scroller = box.current.closest("[data-scrolls]");
       const top = scroller ? box.current.getBoundingClientRect().top - scroller.getBoundingClientRect().top : box.current.getBoundingClientRect().top;
       const from = Math.max(0, Math.floor(-top / row) - around);
-      const until = Math.ceil((-top + (scroller ? scroller.clientHeight : innerHeight)) / row) + around;
+      const until = Math.max(around, Math.ceil((-top + (scroller ? scroller.clientHeight : innerHeight)) / row) + around);
       setRange((before) => before[0] === from && before[1] === until ? before : [from, until]);
     };
     const soon = () => { frame ||= requestAnimationFrame(look); };

@@ -1,7 +1,7 @@
 export default {
 "instances.lead.one": "{online} of {n} online",
 "instances.lead.other": "{online} of {n} online",
-"instances.search": "Search by name, number or webhook",
+"instances.search": "Search by name, number or tag",
 "instances.filter": "By state",
 "instances.found.one": "{n} instance",
 "instances.found.other": "{n} instances",

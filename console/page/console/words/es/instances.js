@@ -1,7 +1,7 @@
 export default {
 "instances.lead.one": "{online} de {n} en línea",
 "instances.lead.other": "{online} de {n} en línea",
-"instances.search": "Buscar por nombre, número o webhook",
+"instances.search": "Buscar por nombre, número o etiqueta",
 "instances.filter": "Por estado",
 "instances.found.one": "{n} instancia",
 "instances.found.other": "{n} instancias",

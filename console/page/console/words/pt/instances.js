@@ -1,7 +1,7 @@
 export default {
 "instances.lead.one": "{online} de {n} online",
 "instances.lead.other": "{online} de {n} online",
-"instances.search": "Buscar por nome, número ou webhook",
+"instances.search": "Buscar por nome, número ou etiqueta",
 "instances.filter": "Por estado",
 "instances.found.one": "{n} instância",
 "instances.found.other": "{n} instâncias",

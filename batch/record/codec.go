@@ -1,4 +1,4 @@
-package batch
+package record
 
 import (
 	"encoding/binary"
@@ -47,7 +47,7 @@ const (
 // itemCodes gives each status its number in the file: append only.
 var itemCodes = [...]ItemStatus{"", ItemPending, ItemSending, ItemSuccess, ItemFailed, ItemSkipped, ItemUnknown}
 
-func (h *header) encode() []byte {
+func (h *Header) encode() []byte {
 	raw := make([]byte, 0, 1024)
 	raw = append(raw, recordVersion, flags(h.Started, h.AutoResume, h.WindowOff))
 	raw = appendText(raw, string(h.Status), h.Reason)
@@ -63,8 +63,8 @@ func (h *header) encode() []byte {
 	}
 	raw = appendNumbers(raw, len(h.Recent))
 	for _, i := range h.Recent {
-		raw = appendNumbers(raw, i.position)
-		raw = append(binary.AppendUvarint(raw, uint64(len(i.raw))), i.raw...)
+		raw = appendNumbers(raw, i.Position)
+		raw = append(binary.AppendUvarint(raw, uint64(len(i.Raw))), i.Raw...)
 	}
 	if h.Edition > 0 {
 		raw = binary.AppendUvarint(raw, h.Edition)
@@ -72,7 +72,8 @@ func (h *header) encode() []byte {
 	return raw
 }
 
-func decodeHeader(raw []byte) (h header, err error) {
+// DecodeHeader reads a header. Its error wraps [store.ErrDamaged].
+func DecodeHeader(raw []byte) (h Header, err error) {
 	d := decoder{rest: raw}
 	d.version(recordVersion)
 	set := d.byte()
@@ -93,16 +94,16 @@ func decodeHeader(raw []byte) (h header, err error) {
 		*at = d.number()
 	}
 	if n := d.length(); n > 0 {
-		h.Shares = make([]share, n)
+		h.Shares = make([]Share, n)
 	}
 	for i := range h.Shares {
-		h.Shares[i] = share{Selected: int(d.number()), Failed: int(d.number()), Success: int(d.number())}
+		h.Shares[i] = Share{Selected: int(d.number()), Failed: int(d.number()), Success: int(d.number())}
 	}
 	if n := d.length(); n > 0 {
-		h.Recent = make([]recentItem, n, n+1)
+		h.Recent = make([]Newer, n, n+1)
 	}
 	for i := range h.Recent {
-		h.Recent[i] = recentItem{position: int(d.number()), raw: d.bytes()}
+		h.Recent[i] = Newer{Position: int(d.number()), Raw: d.bytes()}
 	}
 	if len(d.rest) > 0 {
 		h.Edition = d.natural()
@@ -110,11 +111,11 @@ func decodeHeader(raw []byte) (h header, err error) {
 	return h, d.end("header")
 }
 
-// encode omits what follows from the recipient and the client's id. Of an
+// Encode omits what follows from the recipient and the client's id. Of an
 // unchanged item only the recipient is stored; a record grows by half
 // or more when it is sent, for which pages are left with room (Buckets).
-func (r *itemRecord) encode() []byte {
-	raw := appendWaiting(make([]byte, 0, 96), r.Detailed, r.Parts != nil, r.Input, r.To)
+func (r *Item) Encode() []byte {
+	raw := AppendWaiting(make([]byte, 0, 96), r.Detailed, r.Parts != nil, r.Input, r.To)
 	if r.UpdatedAt == 0 && r.Status == "" && r.Parts == nil {
 		return raw
 	}
@@ -143,8 +144,8 @@ func (r *itemRecord) encode() []byte {
 	return raw
 }
 
-// appendWaiting appends the record of an item that has not changed since it was accepted.
-func appendWaiting(raw []byte, detailed, parts bool, input, to string) []byte {
+// AppendWaiting appends the record of an item that has not changed since it was accepted.
+func AppendWaiting(raw []byte, detailed, parts bool, input, to string) []byte {
 	if detailed || parts {
 		raw = append(raw, featuresVersion, flags(detailed, parts))
 	} else {
@@ -153,7 +154,16 @@ func appendWaiting(raw []byte, detailed, parts bool, input, to string) []byte {
 	return appendShort(raw, input, to)
 }
 
-func decodeItem(raw []byte) (r itemRecord, err error) {
+// StatusOf returns the status in a header, without decoding the rest.
+func StatusOf(raw []byte) event.BatchStatus {
+	d := decoder{rest: raw}
+	d.version(recordVersion)
+	d.byte() // flags
+	return event.BatchStatus(d.text())
+}
+
+// DecodeItem reads an item. Its error wraps [store.ErrDamaged].
+func DecodeItem(raw []byte) (r Item, err error) {
 	d := decoder{rest: raw}
 	text, features := d.short, byte(0)
 	switch d.version(recordVersion, itemVersion, featuresVersion) {
@@ -193,15 +203,15 @@ func decodeItem(raw []byte) (r itemRecord, err error) {
 	r.UpdatedAt = d.number()
 	r.StartedAt, r.EndedAt = r.UpdatedAt+d.number(), r.UpdatedAt+d.number()
 	if features&featureParts != 0 {
-		r.Parts = make([]sentPart, d.length())
+		r.Parts = make([]SentPart, d.length())
 	}
 	for i := range r.Parts {
-		r.Parts[i] = sentPart{Instance: d.number(), MessageID: d.number(), WhatsApp: d.short()}
+		r.Parts[i] = SentPart{Instance: d.number(), MessageID: d.number(), WhatsApp: d.short()}
 	}
 	return r, d.end("item")
 }
 
-func (r *itemRecord) usualJID() string { return r.recipient() + "@" + event.UserServer }
+func (r *Item) usualJID() string { return r.Recipient() + "@" + event.UserServer }
 
 // itemCode panics on a status without a number: only this package makes them.
 func itemCode(s ItemStatus) byte {

@@ -1,4 +1,4 @@
-package batch
+package record
 
 import (
 	"encoding/json"
@@ -22,19 +22,19 @@ const (
 
 // toHeader returns a reference to the batch whose id is in the key, from a byte on. ok
 // reports whether the batch has the right status.
-func toHeader(at int, why string, ok func(key []byte, h *header) bool) store.Ref[[]byte] {
+func toHeader(at int, why string, ok func(key []byte, h *Header) bool) store.Ref[[]byte] {
 	return func(_ *store.Lookup, key, _ []byte) store.Need {
-		return store.Need{Bucket: bucketHeader, Key: key[at:], Why: why, Is: func(raw []byte) bool {
-			h, err := decodeHeader(raw)
+		return store.Need{Bucket: BucketHeader, Key: key[at:], Why: why, Is: func(raw []byte) bool {
+			h, err := DecodeHeader(raw)
 			return err != nil || ok(key, &h)
 		}}
 	}
 }
 
 var (
-	toOwned = toHeader(16, noBatch, func([]byte, *header) bool { return true })
-	toOpen  = toHeader(0, "a batch counts as open that is not", func(_ []byte, h *header) bool { return !table.Final(h.Status) })
-	toEnded = toHeader(17, "a list of finished batches has one that is not", func(key []byte, h *header) bool {
+	toOwned = toHeader(16, noBatch, func([]byte, *Header) bool { return true })
+	toOpen  = toHeader(0, "a batch counts as open that is not", func(_ []byte, h *Header) bool { return !table.Final(h.Status) })
+	toEnded = toHeader(17, "a list of finished batches has one that is not", func(key []byte, h *Header) bool {
 		return table.Final(h.Status) && endedCode(h.Status) == key[16]
 	})
 )
@@ -42,7 +42,7 @@ var (
 // noHeader is an unmet need of the mark of a batch that is being removed, which excludes the
 // header.
 func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
-	if look.Has(bucketHeader, key) {
+	if look.Has(BucketHeader, key) {
 		n.Why = "the items of a batch that exists are removed"
 	}
 	return n
@@ -52,14 +52,14 @@ func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
 // while it is created or removed.
 func toBatch[T any](look *store.Lookup, key []byte, _ T) store.Need {
 	id := key[:16]
-	header, found := look.Get(bucketHeader, id)
+	header, found := look.Get(BucketHeader, id)
 	switch {
-	case found && itemKeyPosition(key) >= totalIn(header) && !look.Has(bucketCreating, id):
+	case found && ItemKeyPosition(key) >= totalIn(header) && !look.Has(BucketCreating, id):
 		return store.Need{Why: "its batch has fewer items"}
-	case found || look.Has(bucketCreating, id) || look.Has(bucketRemoving, id):
+	case found || look.Has(BucketCreating, id) || look.Has(BucketRemoving, id):
 		return store.Need{}
 	}
-	return store.Need{Bucket: bucketHeader, Key: id, Why: noBatch}
+	return store.Need{Bucket: BucketHeader, Key: id, Why: noBatch}
 }
 
 // totalIn returns the number of items in a header, without decoding the rest; of a damaged
@@ -77,16 +77,16 @@ func totalIn(raw []byte) int {
 	return total
 }
 
-func openNeed(_ *store.Lookup, key []byte, h header) (n store.Need) {
+func openNeed(_ *store.Lookup, key []byte, h Header) (n store.Need) {
 	if !table.Final(h.Status) {
-		n = store.Need{Bucket: bucketOpen, Key: key, Value: []byte{}, Why: "a batch that has not ended is not taken up after a start"}
+		n = store.Need{Bucket: BucketOpen, Key: key, Value: []byte{}, Why: "a batch that has not ended is not taken up after a start"}
 	}
 	return n
 }
 
-func ownedNeed(look *store.Lookup, key []byte, _ header) (n store.Need) {
+func ownedNeed(look *store.Lookup, key []byte, _ Header) (n store.Need) {
 	if owner, known := ownerIn(look, key); known {
-		n = store.Need{Bucket: bucketOwner, Key: store.Key(owner, key), Value: []byte{}, Why: "its owner does not see a batch"}
+		n = store.Need{Bucket: BucketOwner, Key: store.Key(owner, key), Value: []byte{}, Why: "its owner does not see a batch"}
 	}
 	return n
 }
@@ -94,20 +94,20 @@ func ownedNeed(look *store.Lookup, key []byte, _ header) (n store.Need) {
 // ownerIn returns the owner of a batch.
 func ownerIn(look *store.Lookup, id []byte) (owner uuid.UUID, known bool) {
 	var s struct{ Owner uuid.UUID }
-	raw, _ := look.Get(bucketSpec, id)
+	raw, _ := look.Get(BucketSpec, id)
 	return s.Owner, raw != nil && json.Unmarshal(raw, &s) == nil
 }
 
 func headerNeeds(look *store.Lookup) store.Needs {
-	refs := store.References(store.Decoded(16, decodeHeader), lostPart,
-		store.ToSameKey[header](bucketSpec, lostPart), store.ToSameKey[header](bucketMessage, lostPart), openNeed, ownedNeed)(look)
+	refs := store.References(store.Decoded(16, DecodeHeader), lostPart,
+		store.ToSameKey[Header](BucketSpec, lostPart), store.ToSameKey[Header](BucketMessage, lostPart), openNeed, ownedNeed)(look)
 	numbers := heldNumbers{mark: markOf(look)}
 	return func(key, value []byte) []store.Need {
 		if key == nil {
 			return numbers.needs()
 		}
 		needs := refs(key, value)
-		h, err := decodeHeader(value)
+		h, err := DecodeHeader(value)
 		if err != nil || len(key) != 16 {
 			return needs
 		}
@@ -124,20 +124,20 @@ const maxMissing = 1000
 
 // itemsOf returns the needs of a batch to have its items, and to have counted them. While
 // one is missing or cannot be read, the counts are not known.
-func itemsOf(look *store.Lookup, id uuid.UUID, h *header) (needs []store.Need) {
+func itemsOf(look *store.Lookup, id uuid.UUID, h *Header) (needs []store.Need) {
 	n, whole := map[ItemStatus]int{}, true
 	for p := 0; p < h.Counts.Total && len(needs) < maxMissing; p++ {
-		raw, found := look.Get(bucketItem, itemKey(id, p))
+		raw, found := look.Get(BucketItem, ItemKey(id, p))
 		if !found {
 			needs = append(needs, lostItem(id, h, p))
 			continue
 		}
-		if newer := h.recent(p); newer != nil {
+		if newer := h.Newest(p); newer != nil {
 			raw = newer
 		}
-		r, err := decodeItem(raw)
+		r, err := DecodeItem(raw)
 		whole = whole && err == nil
-		n[r.shownStatus()]++
+		n[r.ShownStatus()]++
 	}
 	right := *h
 	right.Counts = table.Counts{
@@ -148,21 +148,24 @@ func itemsOf(look *store.Lookup, id uuid.UUID, h *header) (needs []store.Need) {
 		return needs
 	}
 	return []store.Need{{
-		Bucket: bucketHeader, Key: id[:], Value: right.encode(), Why: "the numbers of a batch are not those of its items",
+		Bucket: BucketHeader, Key: id[:], Value: right.encode(), Why: "the numbers of a batch are not those of its items",
 		Is: func([]byte) bool { return false },
 	}}
 }
 
 // lostItem returns the need of an item, which is rebuilt as one with an unknown
 // recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
-func lostItem(id uuid.UUID, h *header, position int) store.Need {
-	var r itemRecord
+func lostItem(id uuid.UUID, h *Header, position int) store.Need {
+	var r Item
 	if table.Final(h.Status) || position < h.Cursor {
-		r = itemRecord{Status: ItemUnknown, Code: codeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
+		r = Item{Status: ItemUnknown, Code: CodeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
 	}
-	raw := r.encode()
-	if newer := h.recent(position); newer != nil {
+	raw := r.Encode()
+	if newer := h.Newest(position); newer != nil {
 		raw = newer
 	}
-	return store.Need{Bucket: bucketItem, Key: itemKey(id, position), Value: raw, Why: noItem}
+	return store.Need{Bucket: BucketItem, Key: ItemKey(id, position), Value: raw, Why: noItem}
 }
+
+// CodeDamaged is the code of an item whose record was damaged.
+const CodeDamaged = "RECORD_DAMAGED"

@@ -1,4 +1,4 @@
-package batch
+package record
 
 import (
 	"encoding/hex"
@@ -12,28 +12,28 @@ import (
 	"postern/store"
 )
 
-func sampleHeader() header {
-	return header{
+func sampleHeader() Header {
+	return Header{
 		Core: table.Core{
 			Status: event.BatchIsInterrupted, Started: true, Reported: 42, AutoResume: true,
 			Counts: table.Counts{Total: 28, Pending: 1, Sending: 2, Success: 3, Failed: 4, Skipped: 5, Unknown: 6},
 		},
-		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: reasonLease, WindowOff: true,
+		Fence: 1<<64 - 1, Cursor: 8, Current: 7, Reason: "LEASE_EXPIRED", WindowOff: true,
 		UpdatedAt: 1, StartedAt: 2, CompletedAt: 3, PausedAt: 4, StoppedAt: 5, InterruptedAt: 6, RecoveredAt: 7, NextRunAt: -8,
-		Shares: []share{{1, 2, 3}, {}, {4, 5, 6}},
-		Recent: []recentItem{{6, []byte("six")}, {7, []byte("seven")}},
+		Shares: []Share{{1, 2, 3}, {}, {4, 5, 6}},
+		Recent: []Newer{{6, []byte("six")}, {7, []byte("seven")}},
 	}
 }
 
-func sampleItems() map[string]itemRecord {
+func sampleItems() map[string]Item {
 	delay := int64(1500)
-	return map[string]itemRecord{
+	return map[string]Item{
 		"untouched":               {Input: "4915112345678"},
 		"untouched, reformatted":  {Input: "+49 151 12345678", To: "4915112345678"},
 		"with details":            {Input: "49151", Detailed: true},
 		"being sent, details":     {Input: "49151", Detailed: true, Status: ItemSending, Instance: 3, ClientID: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 9},
-		"a part sent":             {Input: "49151", Parts: []sentPart{{3, "3EB0A1", 12}}},
-		"between parts":           {Input: "49151", Detailed: true, Parts: []sentPart{{3, "3EB0A1", 12}, {4, "x", 0}}, Status: ItemSending, Instance: 3, Attempts: 1, UpdatedAt: 9, StartedAt: 9},
+		"a part sent":             {Input: "49151", Parts: []SentPart{{3, "3EB0A1", 12}}},
+		"between parts":           {Input: "49151", Detailed: true, Parts: []SentPart{{3, "3EB0A1", 12}, {4, "x", 0}}, Status: ItemSending, Instance: 3, Attempts: 1, UpdatedAt: 9, StartedAt: 9},
 		"being sent":              {Input: "49151", Status: ItemSending, Instance: 3, ClientID: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 9},
 		"back to pending":         {Input: "49151", Attempts: 2, UpdatedAt: 9},
 		"sent as usual":           {Input: "49151", Status: ItemSuccess, JID: "49151@s.whatsapp.net", Instance: 3, ClientID: "3EB0A1", WhatsApp: "3EB0A1", Attempts: 1, UpdatedAt: 9, StartedAt: 8, EndedAt: 9},
@@ -44,19 +44,19 @@ func sampleItems() map[string]itemRecord {
 
 func TestRecordsComeBackAsTheyWere(t *testing.T) {
 	h := sampleHeader()
-	got, err := decodeHeader(h.encode())
-	if diff := cmp.Diff(h, got, cmp.AllowUnexported(recentItem{})); err != nil || diff != "" {
+	got, err := DecodeHeader(h.encode())
+	if diff := cmp.Diff(h, got, cmp.AllowUnexported(Newer{})); err != nil || diff != "" {
 		t.Errorf("header: %v\n%s", err, diff)
 	}
 	for name, want := range sampleItems() {
-		got, err := decodeItem(want.encode())
+		got, err := DecodeItem(want.Encode())
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
 	}
 	for _, status := range itemCodes {
-		want := itemRecord{Status: status, Attempts: 1}
-		if got, err := decodeItem(want.encode()); err != nil || got.Status != status {
+		want := Item{Status: status, Attempts: 1}
+		if got, err := DecodeItem(want.Encode()); err != nil || got.Status != status {
 			t.Errorf("status %q came back as %q, %v", status, got.Status, err)
 		}
 	}
@@ -72,10 +72,10 @@ func TestTheFormatOfRecordsStays(t *testing.T) {
 		want string
 	}{
 		"header":                  {h.encode(), "01070b494e5445525255505445440d4c454153455f4558504952454438020406080a0c54100effffffffffffffffff01020406080a0c0e0f06020406000000080a0c040c037369780e05736576656e"},
-		"sent as usual":           {usual.encode(), "02feff0b00030307a10000060002120100"},
-		"another JID, another id": {other.encode(), "02feff0bce990104031431406c696407a107a20000b817069a0102120100"},
-		"with details":            {(&itemRecord{Input: "49151", Detailed: true}).encode(), "0301feff0b00"},
-		"details of a recipient":  {details{ExternalID: "r7", Values: []detailValue{{0, "Ana"}, {200, ""}}}.encode(nil), "0102723700" + "03416e61" + "c80100"},
+		"sent as usual":           {usual.Encode(), "02feff0b00030307a10000060002120100"},
+		"another JID, another id": {other.Encode(), "02feff0bce990104031431406c696407a107a20000b817069a0102120100"},
+		"with details":            {(&Item{Input: "49151", Detailed: true}).Encode(), "0301feff0b00"},
+		"details of a recipient":  {Details{ExternalID: "r7", Values: []DetailValue{{0, "Ana"}, {200, ""}}}.Encode(nil), "0102723700" + "03416e61" + "c80100"},
 	} {
 		if got := hex.EncodeToString(c.raw); got != c.want {
 			t.Errorf("%s\n got %s\nwant %s", name, got, c.want)
@@ -94,7 +94,7 @@ func TestItemsOfVersion1AreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeItem(raw)
+		got, err := DecodeItem(raw)
 		if diff := cmp.Diff(items[name], got); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", name, err, diff)
 		}
@@ -126,22 +126,22 @@ func TestMalformedRecordIsDamaged(t *testing.T) {
 	h := sampleHeader()
 	whole := h.encode()
 	for n := range whole {
-		if _, err := decodeHeader(whole[:n]); !errors.Is(err, store.ErrDamaged) {
+		if _, err := DecodeHeader(whole[:n]); !errors.Is(err, store.ErrDamaged) {
 			t.Fatalf("header cut to %d bytes: %v", n, err)
 		}
 	}
 	r := sampleItems()["another JID, another id"]
-	whole = r.encode()
-	untouched := len((&itemRecord{Input: r.Input, To: r.To}).encode())
+	whole = r.Encode()
+	untouched := len((&Item{Input: r.Input, To: r.To}).Encode())
 	for n := range whole {
-		if _, err := decodeItem(whole[:n]); n != untouched && !errors.Is(err, store.ErrDamaged) {
+		if _, err := DecodeItem(whole[:n]); n != untouched && !errors.Is(err, store.ErrDamaged) {
 			t.Fatalf("item cut to %d bytes: %v", n, err)
 		}
 	}
-	_, long := decodeItem(append(whole, 0))
+	_, long := DecodeItem(append(whole, 0))
 	whole[0] = featuresVersion + 1
-	_, newer := decodeItem(whole)
-	_, code := decodeItem([]byte{recordVersion, 0, 0, 0, byte(len(itemCodes))})
+	_, newer := DecodeItem(whole)
+	_, code := DecodeItem([]byte{recordVersion, 0, 0, 0, byte(len(itemCodes))})
 	for _, err := range []error{long, newer, code} {
 		if !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("got %v", err)
@@ -151,14 +151,14 @@ func TestMalformedRecordIsDamaged(t *testing.T) {
 
 func FuzzItemRecord(f *testing.F) {
 	for _, r := range sampleItems() {
-		f.Add(r.encode())
+		f.Add(r.Encode())
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		first, err := decodeItem(raw)
+		first, err := DecodeItem(raw)
 		if err != nil {
 			return
 		}
-		again, err := decodeItem(first.encode())
+		again, err := DecodeItem(first.Encode())
 		if diff := cmp.Diff(first, again); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
 		}
@@ -169,12 +169,12 @@ func FuzzHeader(f *testing.F) {
 	h := sampleHeader()
 	f.Add(h.encode())
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		first, err := decodeHeader(raw)
+		first, err := DecodeHeader(raw)
 		if err != nil {
 			return
 		}
-		again, err := decodeHeader(first.encode())
-		if diff := cmp.Diff(first, again, cmp.AllowUnexported(recentItem{})); err != nil || diff != "" {
+		again, err := DecodeHeader(first.encode())
+		if diff := cmp.Diff(first, again, cmp.AllowUnexported(Newer{})); err != nil || diff != "" {
 			t.Fatalf("%v\n%s", err, diff)
 		}
 	})

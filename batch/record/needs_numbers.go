@@ -1,4 +1,4 @@
-package batch
+package record
 
 import (
 	"bytes"
@@ -17,14 +17,14 @@ const wrongNumber = "the totals of lists are wrong"
 
 // markOf returns the id up to which batches are counted, nil for none.
 func markOf(look *store.Lookup) []byte {
-	mark, _ := look.Get(bucketNumber, countedKey)
+	mark, _ := look.Get(BucketNumber, CountedKey)
 	return bytes.Clone(mark)
 }
 
 // heldNumbers checks the numbers by status against the existing batches.
 type heldNumbers struct {
 	mark []byte
-	more numberChanges
+	more NumberChanges
 }
 
 // add counts a batch, and returns its own needs.
@@ -33,13 +33,13 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 		return nil
 	}
 	if n.more == nil {
-		n.more = numberChanges{}
+		n.more = NumberChanges{}
 	}
-	n.more.note(owner, "", status)
+	n.more.Note(owner, "", status)
 	if !table.Final(status) {
 		return nil
 	}
-	return []store.Need{{Bucket: bucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
+	return []store.Need{{Bucket: BucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
 }
 
 // needs returns the needs of all batches together.
@@ -47,10 +47,10 @@ func (n *heldNumbers) needs() (all []store.Need) {
 	for _, key := range slices.Sorted(maps.Keys(n.more)) {
 		right := n.more[key]
 		delete(right, "")
-		need := store.Need{Bucket: bucketNumber, Key: []byte(key), Why: wrongNumber}
+		need := store.Need{Bucket: BucketNumber, Key: []byte(key), Why: wrongNumber}
 		need.Value, _ = json.Marshal(right)
 		need.Is = func(raw []byte) bool {
-			var is byStatus
+			var is ByStatus
 			return json.Unmarshal(raw, &is) == nil && maps.Equal(is, right)
 		}
 		all = append(all, need)
@@ -62,9 +62,9 @@ func (n *heldNumbers) needs() (all []store.Need) {
 func batchesCounted(look *store.Lookup, key, _ []byte) (n store.Need) {
 	owner, is := bytes.CutPrefix(key, []byte("user"))
 	switch {
-	case bytes.Equal(key, countedKey):
-	case is && look.First(bucketOwner, owner, nil) != nil:
-	case bytes.Equal(key, allNumbersKey) && look.First(bucketHeader, nil, nil) != nil:
+	case bytes.Equal(key, CountedKey):
+	case is && look.First(BucketOwner, owner, nil) != nil:
+	case bytes.Equal(key, AllNumbersKey) && look.First(BucketHeader, nil, nil) != nil:
 	default:
 		n.Why = wrongNumber
 	}
