@@ -49,7 +49,10 @@ func tidySegment(t *testing.T) {
 	for _, place := range all {
 		_ = exec.CommandContext(ctx, "ip", "netns", "del", filepath.Base(place)).Run()
 	}
-	_ = exec.CommandContext(ctx, "ip", "link", "del", bridge).Run()
+	links, _ := filepath.Glob("/sys/class/net/postern-*") // those of a namespace go some time after it
+	for _, link := range links {
+		_ = exec.CommandContext(ctx, "ip", "link", "del", filepath.Base(link)).Run()
+	}
 }
 
 // join makes the namespace of a node, and returns its name and the node's address.

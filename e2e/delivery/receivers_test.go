@@ -138,7 +138,7 @@ func TestAcceptedTestMakesDueWhatWaits(t *testing.T) {
 	}
 	s.Await("what waits", func() bool {
 		is := s.own()
-		return is.Waiting == 3 && is.OldestWaitingAt != nil && is.NextAttemptAt != nil
+		return is.Waiting == 3 && is.OldestWaitingAt != nil && is.NextAttemptAt != nil && time.Until(*is.NextAttemptAt) > time.Minute
 	})
 	test := func() (a struct {
 		Delivered  bool
