@@ -13,8 +13,10 @@ import (
 )
 
 // startSamples records the state of the program each minute.
-func (a *App) startSamples(context.Context) error {
-	a.samples = samples.New(a.reading, nil)
+func (a *App) startSamples(context.Context) (err error) {
+	if a.samples, err = samples.Open(samples.Config{Read: a.reading, Store: a.store, Logger: a.log.With("component", "samples")}); err != nil {
+		return err
+	}
 	a.samples.Start()
 	a.stops.push("samples", a.samples.Stop)
 	return nil

@@ -217,8 +217,10 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	able := m.able()
 	m.rests = m.env.now.Add(rest)
 	m.looks()
-	if rest == 0 && open && len(able) > 0 && m.env.hard.IsZero() {
-		switch contended := m.contended(); {
+	contended := m.contended()
+	had := contended && m.passes(len(kinds)) >= 0 // an instance, whose room another batch had since
+	if rest == 0 && open && (had || len(able) > 0) && m.env.hard.IsZero() {
+		switch {
 		case m.passes(len(kinds)) >= 0:
 			m.report(kinds...)
 			if m.pass(able); contended {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing/synctest"
@@ -216,6 +217,13 @@ func (s *sim) see(m *modelBatch) *observed {
 	}
 	o := &observed{}
 	view, parts, err := s.proc.engine.Processing(m.spec.owner, m.id)
+	if m.deleting && errors.Is(err, ErrNotFound) { // it ended: what waited was skipped, and nothing of it was given since
+		o.items, s.seen[m.id] = make([]ItemWithAttempts, len(m.items)), o
+		for at := range o.items {
+			o.items[at].Status = ItemSkipped
+		}
+		return o
+	}
 	s.must(err, "read a batch")
 	for part, err := range parts {
 		s.must(err, "read items")

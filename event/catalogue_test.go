@@ -1,6 +1,7 @@
 package event
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,5 +23,15 @@ func TestUnknownNamesAreNotInTheCatalogue(t *testing.T) {
 	}
 	if KnownFlag("") || KnownFlag("messagesupsert") {
 		t.Error("KnownFlag accepts what is no flag")
+	}
+}
+
+func TestStatesKeepTheirPlaces(t *testing.T) {
+	places := []State{
+		Offline, Connecting, QRCodeState, PairingCodeState, Pairing, Online, Reconnecting, Disconnected, ConnectionTimeout, LoggedOut,
+		SessionMissing, StreamReplaced, KeepAliveTimeout, ClientOutdated, TemporaryBan, ConnectionError,
+	}
+	if !slices.Equal(States()[:len(places)], places) {
+		t.Errorf("%v", States())
 	}
 }

@@ -28,7 +28,8 @@ const (
 	ConnectionError   State = "connection_error"   // refused for another reason
 )
 
-// States returns all connection states in the order of the contract.
+// States returns all connection states in the order of the contract. Samples in data files
+// name a state by its place: a new one is added at the end.
 func States() []State {
 	return []State{
 		Offline, Connecting, QRCodeState, PairingCodeState, Pairing, Online, Reconnecting, Disconnected,

@@ -14,9 +14,12 @@ import (
 // samples returns the samples of a program that has sent a message in each minute of the last hour.
 func (r *rig) samples() *samples.Recorder {
 	at, sent := time.Now().Add(-time.Hour).Truncate(time.Minute), uint64(0)
-	s := samples.New(func() samples.Reading {
+	s, err := samples.Open(samples.Config{Now: func() time.Time { return at }, Read: func() samples.Reading {
 		return samples.Reading{Counts: samples.Counts{Sent: sent}, Levels: samples.Levels{Instances: make([]int32, len(event.States()))}}
-	}, func() time.Time { return at })
+	}})
+	if err != nil {
+		panic(err)
+	}
 	for range 61 {
 		s.Running()
 		at, sent = at.Add(time.Minute), sent+1
@@ -45,6 +48,28 @@ func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
 		t.Errorf("since %v there are %d, the first of %v", from, len(since.Samples), since.Samples[0].At)
 	}
 	wantError(t, r.admin("GET", "/admin/samples?since=noon", ""), 400, "INVALID_QUERY")
+}
+
+func TestSamplesOfHoursAreSumsOfMinutes(t *testing.T) {
+	r := newRig(t)
+	minutes := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples?interval=60", ""))
+	hours := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples?interval=3600", ""))
+	if minutes.Interval != 60 || hours.Interval != 3600 || len(hours.Samples) != 2 {
+		t.Fatalf("%d samples of %d s, %d of %d s", len(minutes.Samples), minutes.Interval, len(hours.Samples), hours.Interval)
+	}
+	var sum, all uint64
+	for _, s := range hours.Samples {
+		sum += s.Sent
+	}
+	for _, s := range minutes.Samples {
+		all += s.Sent
+	}
+	if sum != all || all == 0 {
+		t.Errorf("%d messages by hour, %d by minute", sum, all)
+	}
+	for _, interval := range []string{"0", "61", "hour", "-60", ""} {
+		wantError(t, r.admin("GET", "/admin/samples?interval="+interval, ""), 400, "INVALID_QUERY")
+	}
 }
 
 func TestTheSamplesTellOfTheLastBackupAndWhyItFailed(t *testing.T) {

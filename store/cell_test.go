@@ -419,6 +419,33 @@ func TestTimeNeverGoesBackAtATakeover(t *testing.T) {
 	})
 }
 
+// Otherwise records would be dated in the far future for as long as the clock was ahead.
+func TestClockFarAheadDatesNoRecordOfACell(t *testing.T) {
+	d := newDatabase()
+	put(t, d.owner(t, filepath.Join(t.TempDir(), "right.db")), "a", "1")
+	shift := func(by time.Duration) func(*Options) {
+		return func(o *Options) { o.Now = func() time.Time { return time.Now().Add(by) } }
+	}
+	for _, by := range []time.Duration{1000 * time.Hour, 0} {
+		s := d.owner(t, filepath.Join(t.TempDir(), "next.db"), shift(by))
+		change(t, s, func(tx *Tx) error {
+			if off := time.Until(tx.Now()); off > time.Hour {
+				t.Errorf("with a clock that is %s ahead, Tx.Now is ahead by %s", by, off)
+			}
+			return tx.Put("thing", []byte("b"), nil)
+		})
+		err := s.View(func(tx *Tx) error {
+			if off := time.Until(tx.Now()); off > time.Hour {
+				t.Errorf("with a clock that is %s ahead, Tx.Now of a view is ahead by %s", by, off)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhichFilesBelongToACell(t *testing.T) {
 	open := func(path string, change func(*Options)) error {
 		o := Options{Path: path, Buckets: declared, MinFree: 1}

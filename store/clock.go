@@ -37,7 +37,7 @@ type clock struct {
 	since    time.Duration // when distrust began
 	behind   bool          // the time of day is far behind the known time and is not used
 	lag      time.Duration // when the clock was first behind
-	wrong    atomic.Bool   // behind, for readers
+	wrong    atomic.Bool   // the time of day dates no record, for readers
 	floor    atomic.Int64  // no record is dated before it, in Unix milliseconds; see [Store.Lead]
 	saved    time.Time     // the time in the file
 
@@ -223,16 +223,23 @@ func (c *clock) lookBehind(now time.Time, running time.Duration) {
 	case running-c.lag >= clockTrial:
 		c.behind, c.known, c.high = false, now, now
 	}
-	c.wrong.Store(c.behind)
+	c.wrong.Store(c.behind || c.ahead())
 }
 
-// date returns the time that dates the records of a moment: the time of day or, while
-// that is far behind, the known time.
+// ahead reports whether the time of day is not trusted and must not date the records of a
+// cell: no later record would be dated before them.
+func (c *clock) ahead() bool { return c.distrust && c.floor.Load() != 0 }
+
+// date returns the time that dates the records of a moment: the time of day, or the time that
+// follows from the file if the time of day is far behind or, in a cell, far ahead.
 func (c *clock) date(now time.Time, running time.Duration) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.look(now, running); c.behind {
+	switch c.look(now, running); {
+	case c.behind:
 		now = c.known
+	case c.ahead():
+		now = c.high
 	}
 	return c.raised(now)
 }

@@ -1,27 +1,26 @@
-// Package samples keeps one sample of the program's metrics per minute for the last day, so
-// that recent history is available without an external metrics store.
-//
-// A sample holds counter differences over its minute and gauge values at its end. A counter
-// reset to 0 counts from there. Minutes follow the wall clock: setting it back drops the
-// samples that are now in the future; setting it forward, or suspending the machine, leaves
-// a gap. Samples are held in memory and lost on restart.
-//
-// A day of samples with 16 states each takes 300 KB.
 package samples
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"postern/store"
+)
+
+// The periods of a sample.
+const (
+	Minute = time.Minute
+	Hour   = time.Hour
 )
 
 const (
-	// Interval is the period of a sample.
-	Interval = time.Minute
-	// Kept is the maximum number of completed samples: one day.
-	Kept = int(24 * time.Hour / Interval)
+	// keptMinutes and keptHours are the maximum numbers of completed samples: a day and 30 days.
+	keptMinutes = int(24 * time.Hour / Minute)
+	keptHours   = int(30 * 24 * time.Hour / Hour)
 
 	// fresh is the maximum age of a reading for a caller; it limits readings to one a second.
 	fresh = time.Second
@@ -37,7 +36,7 @@ type Counts struct {
 
 // Levels holds gauges.
 type Levels struct {
-	Instances     []int32       // by connection state, in a fixed order
+	Instances     []int32       // by connection state, in an order that only grows at its end
 	OldestPending time.Duration // age of the oldest pending event; 0 if there is none
 	FileBytes     int64         // size of the data file
 	MemoryBytes   int64         // obtained from the system
@@ -60,28 +59,62 @@ type Sample struct {
 
 // Recorder keeps the samples. Its methods are safe for concurrent use.
 type Recorder struct {
-	read func() Reading
-	now  func() time.Time
+	cfg  Config
 	stop context.CancelFunc
 	done chan struct{}
 
 	mu      sync.Mutex
-	rows    []Sample // oldest first, at most Kept
-	running Sample   // zero before the first reading
-	counted Counts   // counters of the last reading
+	minutes series
+	hours   series
+	running Sample // of the minute; zero before the first reading
+	counted Counts // counters of the last reading
 	seen    time.Time
+	failing bool // the last commit of samples failed
 }
 
-// New returns a recorder; Start starts it. read is never called concurrently. now is the
-// clock; nil means [time.Now].
-func New(read func() Reading, now func() time.Time) *Recorder {
-	if now == nil {
-		now = time.Now
+// series are the completed samples of a period, oldest first.
+type series struct {
+	bucket string
+	period time.Duration
+	kept   int // at most
+	rows   []Sample
+	saved  time.Time // those that began until then are in the file
+}
+
+// Config configures a Recorder.
+type Config struct {
+	// Read returns the current counters and gauges. It is called at most once a second.
+	Read func() Reading
+	// Now is the clock; nil: the system's.
+	Now func() time.Time
+	// Store keeps the samples; nil: they end with the process.
+	Store  *store.Store
+	Logger *slog.Logger
+}
+
+// Open returns a Recorder with the samples that the file has. It records once started, and for each
+// caller of Since or Running.
+func Open(cfg Config) (*Recorder, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
-	return &Recorder{read: read, now: now, stop: func() {}, done: make(chan struct{})}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	r := &Recorder{
+		cfg: cfg, stop: func() {}, done: make(chan struct{}),
+		minutes: series{bucket: minutes, period: Minute, kept: keptMinutes}, hours: series{bucket: hours, period: Hour, kept: keptHours},
+	}
+	if cfg.Store == nil {
+		return r, nil
+	}
+	if err := r.load(); err != nil {
+		return nil, fmt.Errorf("samples: %w", err)
+	}
+	return r, nil
 }
 
-// Start starts recording a sample every minute.
+// Start records each minute until Stop.
 func (r *Recorder) Start() {
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
@@ -89,8 +122,8 @@ func (r *Recorder) Start() {
 	go func() {
 		defer close(r.done)
 		for {
-			now := r.now()
-			timer := time.NewTimer(now.Truncate(Interval).Add(Interval).Sub(now))
+			now := r.cfg.Now()
+			timer := time.NewTimer(now.Truncate(Minute).Add(Minute).Sub(now))
 			select {
 			case <-ctx.Done():
 				timer.Stop()
@@ -98,31 +131,38 @@ func (r *Recorder) Start() {
 			case <-timer.C:
 			}
 			r.look(0)
+			r.save(ctx, false)
 		}
 	}()
 }
 
-// Stop stops the recording.
+// Stop ends the recording and writes the running minute, which the next start continues if it begins in it.
 func (r *Recorder) Stop(ctx context.Context) error {
 	r.stop()
 	select {
 	case <-r.done:
-		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("samples: stop: %w", context.Cause(ctx))
 	}
+	r.look(0)
+	r.save(ctx, true)
+	return nil
 }
 
-// Since returns the samples whose minute began at or after at, oldest first. The last one
-// is the running minute.
-func (r *Recorder) Since(at time.Time) []Sample {
+// Since returns the samples of a period that began at or after a time, oldest first, the last one being that of
+// the running minute or hour. The period is Minute or Hour.
+func (r *Recorder) Since(period time.Duration, at time.Time) []Sample {
 	r.look(fresh)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	first, _ := slices.BinarySearchFunc(r.rows, at, func(s Sample, at time.Time) int { return s.At.Compare(at) })
-	all := slices.Clone(r.rows[first:])
-	if !r.running.At.Before(at) {
-		all = append(all, r.running)
+	of, running := &r.minutes, r.running
+	if period == Hour {
+		of, running = &r.hours, r.minutes.sum(hourOf(r.running), r.running)
+	}
+	first, _ := slices.BinarySearchFunc(of.rows, at, func(s Sample, at time.Time) int { return s.At.Compare(at) })
+	all := slices.Clone(of.rows[first:])
+	if !running.At.Before(at) {
+		all = append(all, running)
 	}
 	return all
 }
@@ -135,47 +175,100 @@ func (r *Recorder) Running() Sample {
 	return r.running
 }
 
-// look takes a reading, unless the last one is less than age old.
+// look takes a reading if the last one is older than age, and completes the minute and the hour that have ended.
 func (r *Recorder) look(age time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.now()
+	now := r.cfg.Now()
 	if old := now.Sub(r.seen); old >= 0 && old < age {
 		return
 	}
-	is := r.read()
-	minute := now.UTC().Truncate(Interval)
+	is := r.cfg.Read()
+	minute := now.UTC().Truncate(Minute)
 	switch {
 	case r.running.At.IsZero():
-		r.counted, r.running.At = is.Counts, minute
+		r.counted, r.running = is.Counts, r.minutes.take(minute)
 	case minute.Before(r.running.At):
-		r.drop(minute)
+		r.minutes.drop(minute)
+		r.hours.drop(minute.Truncate(Hour))
 		r.running.At = minute
 	}
 	r.running.Counts = r.running.plus(is.since(r.counted))
 	r.running.Levels = is.Levels
 	r.counted, r.seen = is.Counts, now
 	if minute.After(r.running.At) {
-		r.rows = append(r.rows, r.running)
+		r.minutes.rows = append(r.minutes.rows, r.running)
 		r.running = Sample{At: minute, Levels: is.Levels}
-		r.forget(minute)
+		r.closeHours(minute)
+		r.minutes.forget(minute)
+		r.hours.forget(minute)
 	}
 }
 
-// drop removes the samples from a minute on, after the clock was set back.
-func (r *Recorder) drop(from time.Time) {
-	for n := len(r.rows); n > 0 && !r.rows[n-1].At.Before(from); n = len(r.rows) {
-		r.rows = r.rows[:n-1]
+// closeHours makes the samples of the hours that ended before a minute and have none.
+func (r *Recorder) closeHours(minute time.Time) {
+	var last time.Time
+	if n := len(r.hours.rows); n > 0 {
+		last = r.hours.rows[n-1].At
+	}
+	for _, m := range r.minutes.rows {
+		hour := hourOf(m)
+		if hour.After(last) && hour.Before(minute.Truncate(Hour)) {
+			r.hours.rows = append(r.hours.rows, r.minutes.sum(hour, Sample{}))
+			last = hour
+		}
 	}
 }
 
-// forget removes samples older than a day.
-func (r *Recorder) forget(minute time.Time) {
+func hourOf(s Sample) time.Time { return s.At.Truncate(Hour) }
+
+// sum adds up the minutes of an hour and, if it is not zero, the running one.
+func (s *series) sum(hour time.Time, running Sample) Sample {
+	all := Sample{At: hour}
+	first, _ := slices.BinarySearchFunc(s.rows, hour, func(s Sample, at time.Time) int { return s.At.Compare(at) })
+	for _, m := range s.rows[first:] {
+		if hourOf(m).Equal(hour) {
+			all.Counts, all.Levels = all.plus(m.Counts), m.Levels
+		}
+	}
+	if !running.At.IsZero() {
+		all.Counts, all.Levels = all.plus(running.Counts), running.Levels
+	}
+	return all
+}
+
+// take returns the sample that began at a time, which is not complete any more: an empty one if there is none.
+func (s *series) take(at time.Time) Sample {
+	if n := len(s.rows); n > 0 && s.rows[n-1].At.Equal(at) {
+		last := s.rows[n-1]
+		s.drop(at)
+		return last
+	}
+	return Sample{At: at}
+}
+
+// drop removes the samples that began at or after a time.
+func (s *series) drop(from time.Time) {
+	for n := len(s.rows); n > 0 && !s.rows[n-1].At.Before(from); n = len(s.rows) {
+		s.rows = s.rows[:n-1]
+	}
+	if !s.saved.Before(from) {
+		s.saved = from.Add(-1)
+	}
+}
+
+// forget removes the samples that are too old or too many.
+func (s *series) forget(now time.Time) {
 	old := 0
-	for old < len(r.rows) && (len(r.rows)-old > Kept || minute.Sub(r.rows[old].At) > Interval*time.Duration(Kept)) {
+	for old < len(s.rows) && (len(s.rows)-old > s.kept || s.rows[old].At.Before(s.oldest(now))) {
 		old++
 	}
-	r.rows = slices.Delete(r.rows, 0, old)
+	s.rows = slices.Delete(s.rows, 0, old)
+}
+
+// oldest returns when the oldest sample that is kept began, at most.
+func (s *series) oldest(now time.Time) time.Time {
+	return now.Add(-s.period * time.Duration(s.kept))
 }
 
 func (c Counts) plus(d Counts) Counts {

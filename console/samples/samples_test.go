@@ -7,20 +7,31 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"postern/store"
 )
 
 // world is a recorder with a controlled clock and controlled counters.
 type world struct {
 	*Recorder
-	at time.Time
-	is Reading
+	at    time.Time
+	is    Reading
+	store *store.Store
 }
 
 func newWorld() *world {
 	w := &world{at: time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)}
-	w.Recorder = New(func() Reading { return w.is }, func() time.Time { return w.at })
-	w.look(0)
+	w.open()
 	return w
+}
+
+// open begins a run of the program.
+func (w *world) open() {
+	var err error
+	if w.Recorder, err = Open(Config{Read: func() Reading { return w.is }, Now: func() time.Time { return w.at }, Store: w.store}); err != nil {
+		panic(err)
+	}
+	w.look(0)
 }
 
 // passes advances the clock by d and counts sent messages.
@@ -32,7 +43,7 @@ func (w *world) passes(d time.Duration, sent uint64) {
 
 // sent returns the minutes and the messages sent in each.
 func (w *world) sent() (minutes []string, sent []uint64) {
-	for _, s := range w.Since(time.Time{}) {
+	for _, s := range w.Since(Minute, time.Time{}) {
 		minutes, sent = append(minutes, s.At.Format("15:04")), append(sent, s.Sent)
 	}
 	return minutes, sent
@@ -48,13 +59,12 @@ func (w *world) wants(t *testing.T, minutes []string, sent ...uint64) {
 func TestSamplesHoldCounterDifferencesPerMinute(t *testing.T) {
 	w := newWorld()
 	w.is.Sent = 1000
-	w.Recorder = New(w.read, w.now) // counts from before the start are ignored
-	w.look(0)
+	w.open() // counts from before the start are ignored
 	w.passes(20*time.Second, 3)
 	w.passes(20*time.Second, 2)
 	w.passes(30*time.Second, 7)
 	w.wants(t, []string{"12:00", "12:01"}, 5, 7)
-	if at := time.Date(2026, 3, 1, 12, 1, 0, 0, time.UTC); len(w.Since(at)) != 1 || len(w.Since(at.Add(time.Second))) != 0 {
+	if at := time.Date(2026, 3, 1, 12, 1, 0, 0, time.UTC); len(w.Since(Minute, at)) != 1 || len(w.Since(Minute, at.Add(time.Second))) != 0 {
 		t.Error("Since does not select the minutes that began at or after its time")
 	}
 }
@@ -94,19 +104,19 @@ func TestADayIsKeptInBoundedMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for range 3 * Kept {
+	for range 3 * keptMinutes {
 		w.is.Instances = make([]int32, 17) // each reading has its own
 		w.passes(time.Minute, 1)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if n := len(w.Since(time.Time{})); n != Kept+1 {
-		t.Errorf("%d samples, want %d", n, Kept+1)
+	if n := len(w.Since(Minute, time.Time{})); n != keptMinutes+1 {
+		t.Errorf("%d samples, want %d", n, keptMinutes+1)
 	}
 	if grew := int64(after.HeapAlloc) - int64(before.HeapAlloc); grew > 512<<10 {
 		t.Errorf("a day takes %d bytes", grew)
 	}
-	if c := cap(w.rows); c > 2*Kept {
+	if c := cap(w.minutes.rows); c > 2*keptMinutes {
 		t.Errorf("capacity for %d samples", c)
 	}
 }
@@ -114,7 +124,7 @@ func TestADayIsKeptInBoundedMemory(t *testing.T) {
 func TestReadingsAreLimitedToOnePerSecond(t *testing.T) {
 	w := newWorld()
 	readings := 0
-	w.read = func() Reading {
+	w.cfg.Read = func() Reading {
 		readings++
 		return w.is
 	}
@@ -130,7 +140,10 @@ func TestReadingsAreLimitedToOnePerSecond(t *testing.T) {
 func TestSamplesAreTakenWithoutCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent atomic.Uint64
-		r := New(func() Reading { return Reading{Counts: Counts{Sent: sent.Load()}} }, nil)
+		r, err := Open(Config{Read: func() Reading { return Reading{Counts: Counts{Sent: sent.Load()}} }})
+		if err != nil {
+			t.Fatal(err)
+		}
 		r.Start()
 		for range 5 {
 			sent.Add(1)
@@ -140,8 +153,8 @@ func TestSamplesAreTakenWithoutCallers(t *testing.T) {
 		if err := r.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(r.rows) != 5 {
-			t.Errorf("%d samples after five minutes", len(r.rows))
+		if len(r.minutes.rows) != 5 {
+			t.Errorf("%d samples after five minutes", len(r.minutes.rows))
 		}
 	})
 }

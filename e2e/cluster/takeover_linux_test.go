@@ -37,6 +37,7 @@ type network struct {
 	copying *pgtest.Proxy // by which the copy follows the primary
 	first   *rig.World
 	nodes   []*node
+	segment *segment // nil: all processes share the network of this machine
 }
 
 // node is one program.
@@ -45,6 +46,7 @@ type node struct {
 	first         *rig.World // which the webhooks reach
 	name, address string
 	shift         string // of its clock, see rig.ClockShift
+	place         string // its network namespace, empty: that of this process
 }
 
 // newNetwork starts a primary and its synchronous standby.
@@ -63,12 +65,15 @@ func newNetwork(t *testing.T) *network {
 // node makes a node that is not started.
 func (n *network) node(name string, env ...string) *node {
 	n.t.Helper()
-	w := rig.NewWorld(n.t)
+	w := rig.NewWorldAt(n.t, n.host())
 	if n.first == nil {
 		n.first = w
 	}
 	w.Sandbox, w.Hook, w.Sec, w.User, w.Owner = n.first.Sandbox, n.first.Hook, n.first.Sec, n.first.User, n.first.Owner
 	made := &node{World: w, first: n.first, name: name, address: rig.FreeAddress(n.t)}
+	if n.segment != nil {
+		made.place, made.address = n.segment.join(name)
+	}
 	w.Env = append([]string{"STORE_URL=" + n.url, "CLUSTER_NODE=" + name, "CLUSTER_ADVERTISE=http://" + made.address, "CLUSTER_LEASE=" + lease.String()}, env...)
 	n.nodes = append(n.nodes, made)
 	return made
@@ -81,6 +86,9 @@ func (n *node) launch() {
 	n.Prepare = func(cmd *exec.Cmd) {
 		if n.shift != "" {
 			cmd.Env = append(cmd.Env, rig.ClockShift+"="+n.shift)
+		}
+		if n.place != "" {
+			inside(cmd, n.place)
 		}
 	}
 	n.Launch(n.address)

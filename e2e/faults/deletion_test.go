@@ -49,7 +49,7 @@ func TestDeletedInstanceLeavesNothingInTheFile(t *testing.T) {
 	s.Stop()
 
 	// What belongs to the program, to users, or to the network's people at large.
-	others := map[string]bool{"meta": true, "device_run": true, "lid_map": true, "idempotency_time": true, "delivery_log": true, "access_audit": true}
+	others := map[string]bool{"meta": true, "device_run": true, "lid_map": true, "idempotency_time": true, "delivery_log": true, "access_audit": true, "sample_minute": true, "sample_hour": true}
 	st, err := store.Open(store.Options{Path: s.DataFile(), Buckets: app.Buckets()})
 	if err != nil {
 		t.Fatal(err)

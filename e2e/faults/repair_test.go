@@ -64,6 +64,8 @@ func richFile(t *testing.T) string {
 			tx.Put("processing", store.Key(1, upload), []byte(`{}`)),
 			tx.Put("scheduled_send", store.Key(1, upload), []byte(`{"lateMax":1000}`)),
 			tx.Put("scheduled_late", store.Key(1, int64(7)<<40+1000, upload), nil),
+			tx.Put("sample_minute", store.Key(uint64(60)), []byte(`{}`)),
+			tx.Put("sample_hour", store.Key(uint64(3600)), []byte(`{}`)),
 			tx.Put("receiver_pause", store.Key(1, "1:webhook"), make([]byte, 8)),
 			tx.Put("erasure", store.Key(1, upload), []byte(`{}`)),
 			tx.Put("scheduled_begun", store.Key(1, upload), nil),

@@ -86,13 +86,24 @@ type World struct {
 // NewWorld makes a network and a receiver; Start starts the program.
 func NewWorld(t *testing.T) *World {
 	t.Helper()
+	return NewWorldAt(t, "127.0.0.1")
+}
+
+// NewWorldAt is NewWorld with network and receiver at another address of this machine.
+func NewWorldAt(t *testing.T, host string) *World {
+	t.Helper()
 	w := &World{T: t, Folder: t.TempDir(), Sec: config.NewSecrets(), Owner: uuid.New(), bodies: map[string]int{}, kinds: map[string]int{}}
 	var err error
-	if w.Sandbox, err = sandbox.Open(sandbox.Config{}); err != nil {
+	if w.Sandbox, err = sandbox.Open(sandbox.Config{Listen: net.JoinHostPort(host, "0")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.Sandbox.Close() })
-	w.Hook = httptest.NewServer(consumer.Receive(http.StatusOK, w.Got))
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Hook = &httptest.Server{Listener: l, Config: &http.Server{Handler: consumer.Receive(http.StatusOK, w.Got)}} //nolint:gosec // a receiver of tests
+	w.Hook.Start()
 	t.Cleanup(w.Hook.Close)
 	if w.User, err = tokens.ForUser([]byte(w.Sec.JWTSecret), w.Owner, time.Hour, time.Now()); err != nil {
 		t.Fatal(err)

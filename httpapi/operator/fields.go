@@ -55,7 +55,8 @@ func Fields() openapi.Fields {
 
 		"UserTokenRequest.expiresIn": rest.Say("How long the token is valid, in seconds.", 86_400, UserTokenLife().Schema()),
 
-		"listSamples.?since": rest.Say("Only the minutes that began at this time or later.", rest.ExampleTime, openapi.Format("date-time")),
+		"listSamples.?interval": rest.Say("Seconds of a sample: 60 for minutes, 3600 for hours.", 60, openapi.Kind("integer"), openapi.Object{"enum": []int{60, 3600}, "default": 60}),
+		"listSamples.?since":    rest.Say("Only the minutes or hours that began at this time or later.", rest.ExampleTime, openapi.Format("date-time")),
 		"Sample.instances":   rest.Say("How many instances are in each state of the connection, at the end of the minute.", openapi.Object{string(event.Online): 3}),
 		"?seconds":           rest.Say("The duration of the profile, in seconds.", ProfileSeconds, openapi.Kind("integer"), openapi.Range(1, MaxProfileSeconds), openapi.Default(ProfileSeconds)),
 	}

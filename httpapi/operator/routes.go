@@ -99,9 +99,9 @@ func (a *API) viewRoutes() []rest.Route {
 		},
 		{
 			Method: "GET", Path: "/admin/samples", Auth: rest.GlobalKey, Right: rest.Never, Handle: a.listSamples,
-			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day.",
-			About: "They are kept in memory and lost on restart. Minutes may be missing when the machine slept or its clock was changed. The last sample is the current minute.",
-			Query: []string{"since"}, Out: rest.TypeOf[SampleList](),
+			ID: "listSamples", Summary: "List samples of the program, one per minute of the last day, or one per hour of the last 30 days.",
+			About: "They outlive a restart. Minutes and hours are missing when the program did not run, the machine slept or its clock was changed. The last sample is the current minute or hour.",
+			Query: []string{"since", "interval"}, Out: rest.TypeOf[SampleList](),
 		},
 	}
 }

@@ -2,6 +2,8 @@ package operator
 
 import (
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"postern/backup"
@@ -10,7 +12,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// SampleList holds the samples of the last day, one for each minute.
+// SampleList holds the samples of the last day, one for each minute, or of the last 30 days, one for each hour.
 type SampleList struct {
 	Interval int           `json:"interval" doc:"Seconds from one sample to the next." example:"60"`
 	Backup   *BackupState  `json:"backup" doc:"The scheduled backups; null when none are configured."`
@@ -26,22 +28,22 @@ type BackupState struct {
 	FailedAt *event.Time `json:"failedAt" doc:"When it failed; null when it did not." example:"$time"`
 }
 
-// MinuteShown is the state of the program in one minute.
+// MinuteShown is the state of the program in one minute or hour.
 type MinuteShown struct {
-	At            event.Time            `json:"at" doc:"When the minute began." example:"$time"`
+	At            event.Time            `json:"at" doc:"When the minute or hour began." example:"$time"`
 	Instances     map[event.State]int32 `json:"instances"` // by connection state, each of them
-	Sent          uint64                `json:"sent" doc:"Messages that WhatsApp accepted in this minute." example:"12" rules:"minimum=0"`
-	Received      uint64                `json:"received" doc:"Messages from others received in this minute." example:"30" rules:"minimum=0"`
-	Deliveries    uint64                `json:"deliveries" doc:"Delivery attempts that a receiver accepted in this minute." example:"42" rules:"minimum=0"`
-	Failed        uint64                `json:"failed" doc:"Delivery attempts that failed in this minute." example:"0" rules:"minimum=0"`
+	Sent          uint64                `json:"sent" doc:"Messages that WhatsApp accepted in this time." example:"12" rules:"minimum=0"`
+	Received      uint64                `json:"received" doc:"Messages from others received in this time." example:"30" rules:"minimum=0"`
+	Deliveries    uint64                `json:"deliveries" doc:"Delivery attempts that a receiver accepted in this time." example:"42" rules:"minimum=0"`
+	Failed        uint64                `json:"failed" doc:"Delivery attempts that failed in this time." example:"0" rules:"minimum=0"`
 	OldestPending int64                 `json:"oldestPendingSeconds" doc:"Age of the oldest event pending delivery; 0 when there is none." example:"0" rules:"minimum=0"`
 	FileBytes     int64                 `json:"fileBytes" doc:"Size of the data file." example:"16805888" rules:"minimum=0"`
 	MemoryBytes   int64                 `json:"memoryBytes" doc:"Memory obtained from the system, without the mapped data file." example:"52428800" rules:"minimum=0"`
 }
 
-// listSamples answers with the samples of the last day, or those since a time.
+// listSamples answers with the samples of the last day, or of 30 days by hour, or those since a time.
 func (a *API) listSamples(c *rest.Call) error {
-	q, err := c.Query([]string{"since"})
+	q, err := c.Query([]string{"since", "interval"})
 	if err != nil {
 		return err
 	}
@@ -49,16 +51,33 @@ func (a *API) listSamples(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	out := SampleList{Interval: int(samples.Interval / time.Second), Samples: []MinuteShown{}}
+	period, err := periodOf(q)
+	if err != nil {
+		return err
+	}
+	out := SampleList{Interval: int(period / time.Second), Samples: []MinuteShown{}}
 	if a.Backups != nil {
 		out.Backup = showBackups(a.Backups())
 	}
 	if a.Samples != nil {
-		for _, s := range a.Samples.Since(at) {
+		for _, s := range a.Samples.Since(period, at) {
 			out.Samples = append(out.Samples, ShowMinute(s))
 		}
 	}
 	return c.Response.JSON(http.StatusOK, out)
+}
+
+// periodOf returns the period that the parameter interval names, in seconds.
+func periodOf(q url.Values) (time.Duration, error) {
+	if !q.Has("interval") {
+		return samples.Minute, nil
+	}
+	for _, period := range []time.Duration{samples.Minute, samples.Hour} {
+		if q.Get("interval") == strconv.Itoa(int(period/time.Second)) {
+			return period, nil
+		}
+	}
+	return 0, rest.InvalidQuery("interval must be 60, for a day of minutes, or 3600, for 30 days of hours")
 }
 
 func showBackups(s backup.State) *BackupState {

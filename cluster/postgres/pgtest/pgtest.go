@@ -293,18 +293,14 @@ func (s *Server) processes() []int {
 
 // URL returns the address of a database on the servers, the first one that takes changes.
 func URL(database string, servers ...*Server) string {
-	ports := make([]string, len(servers))
+	hosts := make([]string, len(servers))
 	for i, s := range servers {
-		ports[i] = strconv.Itoa(s.Port)
+		hosts[i] = local(s.Port)
 	}
-	return urlOf(database, ports)
+	return urlOf(database, hosts)
 }
 
-func urlOf(database string, ports []string) string {
-	hosts := make([]string, len(ports))
-	for i, port := range ports {
-		hosts[i] = "127.0.0.1:" + port
-	}
+func urlOf(database string, hosts []string) string {
 	return "postgres://postgres:" + url.UserPassword("", Password).String()[1:] + "@" + strings.Join(hosts, ",") + "/" + database + "?sslmode=disable"
 }
 

@@ -15,6 +15,7 @@ import (
 
 // Proxy is an address that leads to a server until it is cut.
 type Proxy struct {
+	Host string
 	Port int
 
 	// Answer changes what the server sends; nil: it stays as it is. It is set before the
@@ -24,7 +25,7 @@ type Proxy struct {
 	// Delay is what the proxy adds to a round trip. It is set before the first connection.
 	Delay time.Duration
 	mu    sync.Mutex
-	to    int // the port that it leads to
+	to    string // the address that it leads to
 	open  map[net.Conn]struct{}
 	dark  bool          // what arrives is not handed on
 	lose  bool          // the next answer is lost with its connection
@@ -32,16 +33,26 @@ type Proxy struct {
 }
 
 // StartProxy starts a proxy in front of s.
-func (s *Server) StartProxy(t testing.TB) *Proxy { t.Helper(); return ProxyTo(t, s.Port) }
-
-// ProxyTo starts a proxy in front of a port of this machine.
-func ProxyTo(t testing.TB, port int) *Proxy {
+func (s *Server) StartProxy(t testing.TB) *Proxy {
 	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	return ProxyAt(t, loopback, s.Address())
+}
+
+// Address returns the host and port of the server.
+func (s *Server) Address() string { return local(s.Port) }
+
+const loopback = "127.0.0.1"
+
+func local(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// ProxyAt starts a proxy at an address of this machine, on any port, that leads to another address.
+func ProxyAt(t testing.TB, host, to string) *Proxy {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, to: port, open: map[net.Conn]struct{}{}}
+	p := &Proxy{Host: host, Port: l.Addr().(*net.TCPAddr).Port, to: to, open: map[net.Conn]struct{}{}}
 	t.Cleanup(func() {
 		l.Close()
 		p.Cut()
@@ -59,14 +70,17 @@ func ProxyTo(t testing.TB, port int) *Proxy {
 }
 
 // URL returns the address of a database by way of the proxy.
-func (p *Proxy) URL(database string) string { return urlOf(database, []string{strconv.Itoa(p.Port)}) }
+func (p *Proxy) URL(database string) string { return urlOf(database, []string{p.Address()}) }
+
+// Address returns the host and port of the proxy.
+func (p *Proxy) Address() string { return net.JoinHostPort(p.Host, strconv.Itoa(p.Port)) }
 
 func (p *Proxy) serve(ctx context.Context, c net.Conn) {
 	defer c.Close()
 	p.mu.Lock()
 	to := p.to
 	p.mu.Unlock()
-	up, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(to)))
+	up, err := new(net.Dialer).DialContext(ctx, "tcp", to)
 	if err != nil {
 		return
 	}
@@ -168,10 +182,10 @@ func (p *Proxy) Darken(dark bool) {
 	p.dark = dark
 }
 
-// Lead has new connections lead to another port, and ends those that are open.
+// Lead has new connections lead to another port of this machine, and ends those that are open.
 func (p *Proxy) Lead(port int) {
 	p.mu.Lock()
-	p.to = port
+	p.to = local(port)
 	p.mu.Unlock()
 	p.Cut()
 }
