@@ -13,11 +13,14 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -37,18 +40,38 @@ var medias = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// Pages returns the handlers by path: the page at "/" and its files below /dashboard/.
-// They answer GET. All references are relative, so the page works below any path that
-// ends with a slash.
+// shells are the pages that load the others. The browser asks for them each time.
+var shells = []string{"console/index.html", "console/portal.html"}
+
+// mark is the logo, to which modules refer relative to the page, without a release.
+const mark = "console/mark.svg"
+
+// Pages returns the handlers by path: the page at "/", its files below /dashboard/RELEASE/,
+// which browsers keep, and the logo. They answer GET. All references are relative, so the page
+// works below any path that ends with a slash.
 func Pages() map[string]http.Handler {
 	pages := map[string]http.Handler{}
 	policy := sync.OnceValue(Policy)
+	for name := range served() {
+		at := below + release() + "/" + strings.TrimPrefix(name, "console/")
+		if name == mark {
+			at = below + "mark.svg"
+		}
+		pages[at] = &file{name: name, kept: name != mark, policy: policy, load: sync.OnceValue(func() content { return read(name) })}
+	}
+	pages["/"] = &file{name: shells[0], policy: policy, load: sync.OnceValue(func() content { return read(shells[0]) })}
+	return pages
+}
+
+// served returns the names of all files but the shells.
+func served() map[string]bool {
+	names := map[string]bool{}
 	_ = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || medias[path.Ext(name)] == "" { // embedded, so err is nil; other files such as READMEs are not served
 			return err
 		}
-		if name == "console/portal.html" {
-			return nil // served by Portal
+		if slices.Contains(shells, name) {
+			return nil
 		}
 		if strings.HasPrefix(name, wordsFolder+"/") {
 			name = path.Dir(name) + ".js" // its parts are sent as one file
@@ -56,21 +79,33 @@ func Pages() map[string]http.Handler {
 		if isPartOfStyles(name) {
 			name = stylesFile
 		}
-		name = groupOf(name) // sent with the others of its group
-		served := below + strings.TrimPrefix(name, "console/")
-		if name == "console/index.html" {
-			served = "/"
-		}
-		pages[served] = &file{name: name, policy: policy, load: sync.OnceValue(func() content { return read(name) })}
+		names[groupOf(name)] = true // sent with the others of its group
 		return nil
 	})
-	return pages
+	return names
+}
+
+// release is the digest of all files but the shells, and part of their addresses: a module
+// imports only those of its own release.
+var release = sync.OnceValue(func() string {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(served())) {
+		raw, _ := part(name) // embedded files can be read
+		_, _ = fmt.Fprintf(h, "%s %d\n%s", name, len(raw), raw)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+})
+
+// shell returns a page with the addresses of this release.
+func shell(raw []byte) []byte {
+	raw = bytes.ReplaceAll(raw, []byte("dashboard/"), []byte("dashboard/"+release()+"/"))
+	return bytes.ReplaceAll(raw, []byte(release()+"/mark.svg"), []byte("mark.svg"))
 }
 
 // Portal returns the handler of the portal link page. Its references assume a path of two
 // segments beside the console.
 func Portal() http.Handler {
-	const name = "console/portal.html"
+	name := shells[1]
 	return &file{name: name, policy: sync.OnceValue(func() string { return policyOf(name) }), load: sync.OnceValue(func() content { return read(name) })}
 }
 
@@ -80,7 +115,7 @@ func Policy() string { return policyOf("console/index.html") }
 // policyOf returns the Content-Security-Policy of a page. It allows only the page's own
 // modules and server, and the inline import map by its hash.
 func policyOf(name string) string {
-	page, _ := files.ReadFile(name)
+	page, _ := source(name) // embedded
 	var inline strings.Builder
 	for _, script := range regexp.MustCompile(`(?s)<script[^>]*>(.+?)</script>`).FindAllSubmatch(page, -1) {
 		sum := sha256.Sum256(script[1])
@@ -96,8 +131,17 @@ type content struct {
 	tag           string
 }
 
-// source returns the served form of a file, see [squeeze].
+// source returns the served form of a file.
 func source(name string) ([]byte, error) {
+	raw, err := part(name)
+	if slices.Contains(shells, name) {
+		return shell(raw), err
+	}
+	return raw, err
+}
+
+// part returns a file or group of modules without comments and spaces, see [squeeze].
+func part(name string) ([]byte, error) {
 	if language, is := strings.CutPrefix(name, wordsFolder+"/"); is {
 		return wordsModule(strings.TrimSuffix(language, ".js"))
 	}
@@ -130,6 +174,7 @@ func read(name string) content {
 
 type file struct {
 	name   string
+	kept   bool // its address names its content
 	policy func() string
 	load   func() content
 }
@@ -149,6 +194,9 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache")
+	if f.kept {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
 	h.Set("Content-Security-Policy", f.policy())
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -27,6 +27,25 @@ func get(t *testing.T, page http.Handler, header http.Header) (*http.Response, [
 	return res, body
 }
 
+// at returns the address of a file of this release.
+func at(name string) string { return "/dashboard/" + release() + "/" + name }
+
+func TestOnlyTheShellIsAskedForAgain(t *testing.T) {
+	pages := Pages()
+	pages["/portal/secret"] = Portal()
+	for name, page := range pages {
+		want := "public, max-age=31536000, immutable"
+		if name == "/" || name == "/portal/secret" || name == "/dashboard/mark.svg" {
+			want = "no-cache"
+		} else if !regexp.MustCompile(`^/dashboard/[0-9a-f]{16}/`).MatchString(name) {
+			t.Errorf("%s has no digest in its address", name)
+		}
+		if res, _ := get(t, page, nil); res.Header.Get("Cache-Control") != want {
+			t.Errorf("%s: %q, want %q", name, res.Header.Get("Cache-Control"), want)
+		}
+	}
+}
+
 func TestPageLoadsNoExternalOrInlineCode(t *testing.T) {
 	// A link loads nothing by itself.
 	link := []byte(`href="https://web.whatsapp.com/" target="_blank" rel="noreferrer"`)
@@ -39,7 +58,7 @@ func TestPageLoadsNoExternalOrInlineCode(t *testing.T) {
 		if p := res.Header.Get("Content-Security-Policy"); p != Policy() || strings.Contains(p, "unsafe") || !strings.HasPrefix(p, "default-src 'none'; script-src 'self' 'sha256-") {
 			t.Errorf("%s has the policy %s", name, p)
 		}
-		if strings.HasPrefix(name, "/dashboard/vendored/") {
+		if strings.HasPrefix(name, at("vendored/")) {
 			continue // checked against their releases
 		}
 		if found := forbidden.Find(bytes.ReplaceAll(body, link, nil)); found != nil {
@@ -49,7 +68,7 @@ func TestPageLoadsNoExternalOrInlineCode(t *testing.T) {
 }
 
 func TestCompressionAndETag(t *testing.T) {
-	page := Pages()["/dashboard/main.js"]
+	page := Pages()[at("main.js")]
 	plain, raw := get(t, page, nil)
 	packed, body := get(t, page, http.Header{"Accept-Encoding": {"br, gzip;q=0.8"}})
 	unpacked, err := gzip.NewReader(bytes.NewReader(body))
@@ -101,7 +120,7 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 	pages := Pages()
 	reading := maps.Clone(pages)
 	reading["/portal/secret"] = Portal()
-	known := map[string]string{"preact": "/dashboard/vendored/preact/preact.mjs", "preact/hooks": "/dashboard/vendored/preact/hooks.mjs", "htm": "/dashboard/vendored/htm/htm.module.js", "docs": "/"}
+	known := map[string]string{"preact": at("vendored/preact/preact.mjs"), "preact/hooks": at("vendored/preact/hooks.mjs"), "htm": at("vendored/htm/htm.module.js"), "docs": "/"}
 	asked := map[string]bool{"/": true}
 	reference := regexp.MustCompile(`(?m)(?:src|href)[=:] ?"((?:\.\./)?[a-z][\w./-]*)"|^import[^"]*"([^"]+)"|import\("([^"]+)"\)`)
 	for name, page := range reading {
@@ -143,7 +162,7 @@ func TestPagePreloadsEveryStartModule(t *testing.T) {
 	for len(next) > 0 {
 		name := next[0]
 		next = next[1:]
-		_, module := get(t, Pages()["/dashboard/"+name], nil)
+		_, module := get(t, Pages()[at(name)], nil)
 		for _, found := range regexp.MustCompile(`(?m)^import[^"]*"(\.[^"]+)"`).FindAllSubmatch(module, -1) {
 			if to := path.Join(path.Dir(name), string(found[1])); !needed[to] {
 				needed[to] = true

@@ -23,7 +23,7 @@ func stage(t *testing.T, scripts ...string) string {
 		inject += `<script src="` + name + `"></script>`
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		page, err := files.ReadFile("console/index.html")
+		page, err := source("console/index.html")
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return

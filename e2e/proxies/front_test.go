@@ -187,8 +187,13 @@ func serves(t *testing.T, w *rig.World, at string) {
 		status, _ := get("/postern/ready", nil)
 		return status == http.StatusOK
 	})
+	_, shell := get("/postern/", nil)
+	main := regexp.MustCompile(`src="(dashboard/[0-9a-f]{16}/main\.js)"`).FindStringSubmatch(shell)
+	if main == nil {
+		t.Fatalf("the page names no module: %.300s", shell)
+	}
 	for path, want := range map[string]string{
-		"/postern": "<title>Postern</title>", "/postern/": `src="dashboard/main.js"`, "/postern/dashboard/main.js": "loadSession",
+		"/postern": "<title>Postern</title>", "/postern/" + main[1]: "loadSession",
 		"/postern/openapi.json": `"url":"https://tools.example.org/postern"`, "/postern/docs": `href="/postern/openapi.json"`,
 	} {
 		if status, text := get(path, nil); status != http.StatusOK || !strings.Contains(text, want) {
