@@ -38,6 +38,7 @@ func (d *desk) operator() consumer.Credential { return consumer.Key(d.Sec.Global
 // goTo opens a place of the console and waits for its heading.
 func (d *desk) goTo(place, heading string) {
 	d.t.Helper()
+	d.page.Await(`!history.state?.dialog`) // a closed dialog has left the history
 	d.page.Run(`location.hash = "#/` + place + `"`)
 	d.page.Await(fmt.Sprintf(`$("main h1")?.textContent.includes(%q)`, heading))
 }

@@ -31,8 +31,7 @@ export const close = (leave) => {
   });
 };
 addEventListener("popstate", () => {
-  if (returns && !dialog.value && history.state?.dialog) history.forward(); // the page changed meanwhile
-  else if (returns) dialog.value && enter(); // it opened meanwhile
+  if (returns) dialog.value && enter(); // it opened meanwhile
   else if (dialog.value && !history.state?.dialog) dialog.set(null);
   returns = false;
 });
