@@ -53,7 +53,7 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	same("connect", answerOf(t, r.as(token, "GET", "/instance/a/connect", "")),
 		"alreadyConnected alreadyConnecting connectionStatus count instanceName ownerJid")
 	same("status", answerOf(t, r.as(token, "GET", "/instance/a/connection/status", "")),
-		"connected connectionStatus instanceName lastConnectedAt lastError lastReceivedAt lastSentAt limits loggedIn ownerJid passkey phoneLastSeenAt restriction state statusReason undelivered")
+		"connected connectionStatus day instanceName lastConnectedAt lastError lastReceivedAt lastSentAt limits loggedIn ownerJid passkey phoneLastSeenAt restriction state statusReason undelivered")
 	same("webhook", answerOf(t, r.as(token, "GET", "/instance/a/webhook", "")), hook)
 	same("webhook test", answerOf(t, r.as(token, "POST", "/instance/a/webhook/test", `{"event":"call.upsert"}`)), "delivered durationMs error statusCode")
 	rotated := answerOf(t, r.admin("PUT", "/instance/a/token", ""))

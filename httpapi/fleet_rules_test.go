@@ -23,8 +23,8 @@ func (r *rig) rows(query string) (names []string) {
 // TestInstancesAreSelectedByEachParameter: equal ones are alternatives except for tags, different ones must all hold.
 func TestInstancesAreSelectedByEachParameter(t *testing.T) {
 	r := newRig(t)
-	for name, description := range map[string]string{"a": "São Paulo desk", "b": "Night desk", "c": "Returns"} {
-		if res := r.admin("POST", "/instance", `{"instanceName":"`+name+`","description":"`+description+`"}`); res.StatusCode != http.StatusCreated {
+	for _, one := range [][2]string{{"a", "São Paulo desk"}, {"b", "Night desk"}, {"c", "Returns"}} {
+		if res := r.admin("POST", "/instance", `{"instanceName":"`+one[0]+`","description":"`+one[1]+`"}`); res.StatusCode != http.StatusCreated {
 			t.Fatal(res.Status)
 		}
 	}
