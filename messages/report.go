@@ -53,7 +53,8 @@ func (a *Archive) justCommit(ctx context.Context, instance int64, m *event.Messa
 
 // Keep stores a message unless it is known, and reads it back. In the same commit it
 // stores the event, if that is durable, unless the message is a further copy of a
-// published one. It publishes the event after the commit.
+// published one. The new form of a newsletter's post changes the stored one, see changePost. It
+// publishes the event after the commit.
 func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message, k Keeping) (stored event.Message, known bool, err error) {
 	w, about, eventID := src.Writer(), src.About(m), publish.NewEventID()
 	err = w.Commit(ctx, func(tx *store.Tx) error {
@@ -70,6 +71,13 @@ func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message
 		var former uuid.UUID
 		if stored, former, err = messageWithEvent(tx, src.ID, n); err != nil {
 			return err
+		}
+		if known {
+			changed, err := changePost(tx, src.ID, &stored, m, k.marker(w, eventID))
+			if err != nil {
+				return err
+			}
+			known = !changed
 		}
 		if !known {
 			former = uuid.Nil // that of this commit

@@ -163,8 +163,14 @@ func TestPostIsEditedAndDeleted(t *testing.T) {
 	s := newChannel(t, "owner")
 	a := s.PostJSON(t, s.Fill("/instance/$name/send/text"), `{"number":"$bread","textMessage":{"text":"fersh"}}`)
 	m := s.Sent(t, 0, a, `{}`)
-	if a = s.Request(t, http.MethodPost, s.Fill("/instance/$name/chat/edit-message"), "application/json", strings.NewReader(fmt.Sprintf(`{"messageId":%d,"text":"fresh"}`, m.ID))); a.Status != http.StatusOK {
-		t.Fatalf("edit: %d %s", a.Status, a.Body)
+	from := len(s.Webhooks())
+	a = s.PostJSON(t, s.Fill("/instance/$name/chat/edit-message"), fmt.Sprintf(`{"messageId":%d,"text":"fresh"}`, m.ID))
+	s.Sent(t, from, a, fmt.Sprintf(`{"id":%d,"keyId":%q,"content":{"text":"fresh"},"metadata":{"edited":true,"editOf":%q,"serverId":100}}`, m.ID, m.KeyID, m.KeyID))
+	stored := func() string {
+		return string(s.PostJSON(t, s.Fill("/instance/$name/db/messages"), s.Fill(`{"filter":{"keyRemoteJid":"$bread"}}`)).Body)
+	}
+	if all := stored(); strings.Count(all, `"keyId"`) != 1 || !strings.Contains(all, `"text":"fresh"`) {
+		t.Errorf("stored are %s", all)
 	}
 	if post := holdsPost(t, s, m.KeyID, `{"conversation":"fresh"}`); !post.Edited {
 		t.Errorf("%+v", post)
@@ -174,6 +180,48 @@ func TestPostIsEditedAndDeleted(t *testing.T) {
 	}
 	if posts := postsSeenBy(t, s, "$anne"); len(posts) != 1 || !posts[0].Deleted {
 		t.Errorf("%+v", posts)
+	}
+	s.AwaitEvent(t, from, event.SendMessage, fmt.Sprintf(`{"messageType":"protocolMessage","metadata":{"revoked":%q}}`, m.KeyID))
+	if all := stored(); strings.Count(all, `"keyId"`) != 1 || !strings.Contains(all, `"text":"fresh"`) {
+		t.Errorf("after the deletion stored are %s", all)
+	}
+}
+
+// TestReceivedEditChangesThePost whose id it has, and its event has the new text.
+func TestReceivedEditChangesThePost(t *testing.T) {
+	t.Parallel()
+	s := newChannel(t, "")
+	s.Do(t, rig.Act("$anne", `{"do":"newsletter-message","newsletter":"$bread","text":"stale"}`).As("post"))
+	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"$post.id","content":{"text":"stale"}}`)
+	s.Do(t, rig.Act("$anne", `{"do":"newsletter-message","newsletter":"$bread","text":"crisp","id":"$post.id"}`))
+	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"$post.id","content":{"text":"crisp"},"metadata":{"edited":true,"editOf":"$post.id"}}`)
+	all := string(s.PostJSON(t, s.Fill("/instance/$name/db/messages"), s.Fill(`{"filter":{"keyRemoteJid":"$bread"}}`)).Body)
+	if strings.Contains(all, "stale") || !strings.Contains(all, "crisp") {
+		t.Errorf("stored are %s", all)
+	}
+}
+
+// TestPostsBeyondALongestPage are found by its cursor.
+func TestPostsBeyondALongestPage(t *testing.T) {
+	t.Parallel()
+	s := newChannel(t, "")
+	for i := range 101 {
+		s.Do(t, rig.Act("$anne", fmt.Sprintf(`{"do":"newsletter-message","newsletter":"$bread","text":"post %d"}`, i)))
+	}
+	seen, next := 0, ""
+	for range 3 {
+		var l struct {
+			NextCursor *string
+			Records    []event.ChannelPost
+		}
+		s.Call(consumer.Bearer(s.Token), http.MethodGet, s.Fill("/instance/$name/newsletter/messages?newsletterJid=$bread&limit=100"+next), nil, &l)
+		if seen += len(l.Records); l.NextCursor == nil {
+			break
+		}
+		next = "&before=" + *l.NextCursor
+	}
+	if seen != 101 {
+		t.Errorf("the pages have %d posts of 101", seen)
 	}
 }
 
@@ -216,7 +264,8 @@ func TestReactionToAPostIsAnswered202(t *testing.T) {
 	}
 	refused(t, react(`"serverId":100,"reaction":"👍"`, `"number":"$anne",`), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
 	refused(t, react(`"serverId":-1,"reaction":"👍"`, `"number":"$bread",`), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
-	refused(t, react(`"reaction":"👍"`, `"number":"$bread",`), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
+	refused(t, react(`"reaction":"👍"`, `"number":"$bread",`), http.StatusBadRequest, "MISSING_FIELD")
+	refused(t, react(`"reaction":"👍"`, `"number":"$anne",`), http.StatusBadRequest, "MISSING_FIELD")
 	refused(t, react(`"key":{"remoteJid":"$bread","id":"UNKNOWN","fromMe":false},"reaction":"👍"`, ""), http.StatusNotFound, "MESSAGE_NOT_FOUND")
 	refused(t, react(`"serverId":100,"reaction":"👍"`, `"number":"$bread","options":{"sendAt":"`+time.Now().Add(time.Hour).Format(time.RFC3339)+`"},`), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
 	for _, r := range s.Webhooks()[from:] {

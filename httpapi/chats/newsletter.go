@@ -124,7 +124,7 @@ const maxPosts = 100
 
 type postList struct {
 	TotalRecords   *int                `json:"totalRecords" doc:"Always null: WhatsApp does not say how many there are."`
-	NextCursor     *string             `json:"nextCursor" doc:"The value of before for older posts; null at the end."`
+	NextCursor     *string             `json:"nextCursor" doc:"The value of before for older posts; null at the end. After a page of 100 it may be empty."`
 	PreviousCursor *string             `json:"previousCursor" doc:"Always null."`
 	Records        []event.ChannelPost `json:"records" doc:"The posts, newest first."`
 }
@@ -151,7 +151,8 @@ func (a *API) listPosts(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	posts, err := account.ChannelPosts(c.Request.Context(), jid, before, limit+1)
+	// WhatsApp answers with at most maxPosts: whether more follow a page of as many, only the next one says.
+	posts, err := account.ChannelPosts(c.Request.Context(), jid, before, min(limit+1, maxPosts))
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ func (a *API) listPosts(c *rest.Call) error {
 			}
 		}
 	}
-	if len(posts) > limit {
+	if len(posts) > limit || len(posts) == maxPosts {
 		list.NextCursor = rest.OrNull(strconv.Itoa(posts[limit-1].ServerID))
 	}
 	return c.Response.JSON(http.StatusOK, list)

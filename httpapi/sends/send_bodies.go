@@ -95,6 +95,9 @@ type sendReactionRequest struct {
 
 // content is addressed to the chat of the message that it reacts to, unless another chat is named.
 func (r *sendReactionRequest) content() (event.Content, error) {
+	if r.ReactionMessage.Key == (event.MessageKey{}) && r.ReactionMessage.ServerID == nil {
+		return event.Content{}, strict.Missing("reactionMessage.key", "is required")
+	}
 	if r.Number == nil && r.Chat == nil && r.Recipient == nil {
 		r.Chat = &r.ReactionMessage.Key.RemoteJID
 	}
