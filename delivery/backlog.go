@@ -31,7 +31,9 @@ func (l *Ledger) waitMore(tx *store.Tx, key []byte, count int, bytes int64) erro
 	if b.Pending == 0 {
 		return tx.Delete(backlogs, key)
 	}
-	if bytes > 0 && len(key) == len(allLanes) && b.Bytes > l.cfg.DurableMaxBytes {
+	// One commit may hold both a cancellation and a new delivery: that the sum shrinks is no
+	// reason not to look again.
+	if len(key) == len(allLanes) && b.Bytes > l.cfg.DurableMaxBytes {
 		l.kick()
 	}
 	return tx.Put(backlogs, key, store.Key(b.Pending, b.Bytes))

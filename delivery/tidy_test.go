@@ -60,6 +60,27 @@ func TestMoreThanMayWaitIsCancelled(t *testing.T) {
 	}
 }
 
+// TestBacklogAtItsLimitIsLookedAtAgain: a delivery that one commit adds while it cancels others
+// is cancelled in turn, though the sum of that commit is zero.
+func TestBacklogAtItsLimitIsLookedAtAgain(t *testing.T) {
+	r := newRig(t, Config{Log: true, DurableMaxBytes: 1000})
+	for range 1000/27 + 1 {
+		r.emit(ana, hook(event.OrderChat))
+	}
+	<-r.l.kicks // the ledger is not started: nothing else reads it
+	r.update(func(tx *store.Tx) error {
+		ended, _, err := r.l.shedSome(tx, tidyStep)
+		if err != nil || len(ended) != 1 {
+			t.Fatalf("cancelled %d, %v", len(ended), err)
+		}
+		_, err = r.l.Emit(tx, testEvent(2, ana), false, []event.Destination{hook(event.OrderChat)})
+		return err
+	})
+	if len(r.l.kicks) != 1 || !r.l.untidy() {
+		t.Errorf("kicks %d, untidy %v", len(r.l.kicks), r.l.untidy())
+	}
+}
+
 // TestEverythingOfADeletedInstanceGoes, also if the program ends during the removal. Other
 // instances lose nothing.
 func TestEverythingOfADeletedInstanceGoes(t *testing.T) {
