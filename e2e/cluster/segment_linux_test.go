@@ -3,9 +3,11 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // segment is a network of its own: a bridge, at which the database, WhatsApp and the receiver
@@ -18,7 +20,7 @@ type segment struct {
 // subnet has the bridge as its first address and the nodes after it.
 const subnet = "10.213.77"
 
-const bridge = "postern-test"
+const bridge = "pstest"
 
 // host returns the address of this machine that nodes reach.
 func (n *network) host() string {
@@ -39,7 +41,33 @@ func newSegment(t *testing.T) *segment {
 		}
 	}
 	t.Cleanup(func() { tidySegment(t) })
-	return &segment{t: t, links: map[string]string{}}
+	s := &segment{t: t, links: map[string]string{}}
+	if err := s.probe(); err != nil {
+		tidySegment(t)
+		t.Logf("the nodes share one network namespace: no connection from another one: %v", err)
+		return nil
+	}
+	return s
+}
+
+// probe connects from a namespace to this process: a firewall of the machine may drop what
+// comes over a bridge that it does not know.
+func (s *segment) probe() error {
+	server, err := net.Listen("tcp", subnet+".1:0")
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	place := s.attach("probe", subnet+".254")
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Second)
+	defer cancel()
+	dial := exec.CommandContext(ctx, "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/%s.1/%d", subnet, server.Addr().(*net.TCPAddr).Port))
+	inside(dial, place)
+	if out, err := dial.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w %s", err, out)
+	}
+	s.ip("netns", "del", place)
+	return nil
 }
 
 // tidySegment removes the bridge and the namespaces.
@@ -49,7 +77,7 @@ func tidySegment(t *testing.T) {
 	for _, place := range all {
 		_ = exec.CommandContext(ctx, "ip", "netns", "del", filepath.Base(place)).Run()
 	}
-	links, _ := filepath.Glob("/sys/class/net/postern-*") // those of a namespace go some time after it
+	links, _ := filepath.Glob("/sys/class/net/" + bridge + "*") // those of a namespace go some time after it
 	for _, link := range links {
 		_ = exec.CommandContext(ctx, "ip", "link", "del", filepath.Base(link)).Run()
 	}
@@ -58,16 +86,23 @@ func tidySegment(t *testing.T) {
 // join makes the namespace of a node, and returns its name and the node's address.
 func (s *segment) join(node string) (place, address string) {
 	s.t.Helper()
-	place, link := bridge+"-"+node, "postern-"+node
 	ip := fmt.Sprintf("%s.%d", subnet, 2+len(s.links))
-	s.links[node] = link
+	place = s.attach(node, ip)
+	s.links[node] = place
+	return place, ip + ":8084"
+}
+
+// attach makes a namespace with a link to the bridge. Both have the name that it returns.
+func (s *segment) attach(node, ip string) (place string) {
+	s.t.Helper()
+	place = bridge + "-" + node
 	s.ip("netns", "add", place)
-	s.ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", place)
-	s.ip("link", "set", link, "master", bridge, "up")
+	s.ip("link", "add", place, "type", "veth", "peer", "name", "eth0", "netns", place)
+	s.ip("link", "set", place, "master", bridge, "up")
 	s.ip("-n", place, "addr", "add", ip+"/24", "dev", "eth0")
 	s.ip("-n", place, "link", "set", "eth0", "up")
 	s.ip("-n", place, "link", "set", "lo", "up")
-	return place, ip + ":8084"
+	return place
 }
 
 // link sets the link of a node up or down. Packets are lost while it is down, and no
