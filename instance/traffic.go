@@ -51,7 +51,7 @@ type Day struct {
 	Received, Sent, Failed int // messages of others, own messages, delivery attempts
 }
 
-// dayCounts has the counts of the last hours. It takes 320 bytes.
+// dayCounts has the counts of the last hours. It takes 304 bytes.
 type dayCounts struct {
 	mu    sync.Mutex
 	hour  int64 // the newest, in hours since 1970

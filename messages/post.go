@@ -35,12 +35,8 @@ func changePost(tx *store.Tx, instance int64, stored, m *event.Message, eventID 
 	if !md.Edited || md.EditOf != m.KeyID || stored.MessageType == m.MessageType && bytes.Equal(stored.Content, m.Content) {
 		return false, nil
 	}
-	key := store.Key(instance, stored.ID)
-	record, found, err := store.GetJSON[storedMessage](tx, messages, key)
-	if err != nil || !found {
-		return false, err
-	}
 	stored.MessageType, stored.Content, stored.Metadata = m.MessageType, m.Content, m.Metadata
-	record.Event, record.Message = eventID, keptMessage(*stored)
-	return true, store.PutJSON(tx, messages, key, record)
+	return true, changeStored(tx, instance, stored.ID, func(record *storedMessage) {
+		record.Event, record.Message = eventID, keptMessage(*stored)
+	})
 }

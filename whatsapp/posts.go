@@ -16,7 +16,7 @@ import (
 	"postern/whatsapp/device"
 )
 
-// Posts of newsletters. They are not encrypted, have neither timer nor secret, and quote and mention nobody.
+// Posts of newsletters. They are not encrypted, have neither timer nor secret, and contain no quotes or mentions.
 
 // preparePost builds a post, or a change of one. Only owner and admins of the newsletter may post: for others
 // nothing is uploaded. Everybody may react.

@@ -97,7 +97,7 @@ func (r *Recorder) load() error {
 	return nil
 }
 
-// save writes what is not in the file yet, with the running minute if last is set. A failed commit is
+// save writes the samples that the file lacks, with the running minute if last is set. A failed commit is
 // repeated with the next one.
 func (r *Recorder) save(ctx context.Context, last bool) {
 	if r.cfg.Store == nil {

@@ -40,7 +40,7 @@ func BenchmarkList(b *testing.B) {
 			health.Note(Of(lane), Attempt{At: time.Now(), URL: url, Status: 200, Accepted: true})
 		}
 	}
-	book := &Book{Config{
+	book := &Book{Config: Config{
 		Store: s, Outbox: box, Health: health, Pauses: pauses,
 		Resolve: func(delivery.Lane) (event.Destination, delivery.Status) { return event.Destination{}, delivery.Ready },
 		Places: func(of int64) []Place {

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"postern/delivery"
@@ -66,7 +67,12 @@ type Config struct {
 const All int64 = -1
 
 // Book lists receivers. It is safe for concurrent use.
-type Book struct{ Config }
+type Book struct {
+	Config
+	mu      sync.Mutex
+	count   map[int64]int // what waits, by instance; nil: never counted
+	counted time.Time
+}
 
 // Row is a receiver with what is known of it.
 type Row struct {
@@ -134,26 +140,30 @@ func (b *Book) List(instance int64) ([]Row, error) {
 	return rows, err
 }
 
-// Waiting returns how many events wait for the receivers of an instance.
-func (b *Book) Waiting(instance int64) (n int, err error) {
-	lanes := map[delivery.Lane]bool{}
-	err = b.Store.View(func(tx *store.Tx) error {
-		for _, p := range b.Places(instance) {
-			lanes[p.Lane] = true
-			backlog, err := delivery.BacklogOf(tx, p.Lane)
-			if err != nil {
-				return err
-			}
-			n += backlog.Pending
-		}
-		return nil
-	})
-	for lane, w := range b.InMemory() {
-		if lanes[lane] {
-			n += w.Waiting
-		}
+// Waiting returns how many events wait for the receivers of an instance. All are counted together, at most once a
+// second: callers may ask often, and counting goes through whatever waits in memory.
+func (b *Book) Waiting(instance int64) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := time.Since(b.counted); b.count != nil && old < time.Second {
+		return b.count[instance], nil
 	}
-	return n, err
+	count := map[int64]int{}
+	for lane, w := range b.InMemory() {
+		count[lane.Instance] += w.Waiting
+	}
+	err := b.Store.View(func(tx *store.Tx) error {
+		lanes, err := delivery.Backlogs(tx)
+		for _, l := range lanes {
+			count[l.Lane.Instance] += l.Pending
+		}
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	b.count, b.counted = count, time.Now()
+	return count[instance], nil
 }
 
 // Wrong returns the receivers that fail, have lost events, or have events that wait, in no order. Its cost depends on

@@ -56,7 +56,7 @@ type InstanceDay struct {
 	Since    event.Time `json:"since" doc:"When counting began: 24 hours ago, or at the start of the program." example:"$time"`
 	Received int        `json:"received" doc:"Messages of others." example:"120" rules:"minimum=0"`
 	Sent     int        `json:"sent" doc:"Messages that WhatsApp accepted from this program." example:"80" rules:"minimum=0"`
-	Waiting  int        `json:"waiting" doc:"Events that wait to be delivered, now." example:"0" rules:"minimum=0"`
+	Waiting  int        `json:"waiting" doc:"Events that wait to be delivered, counted once a second." example:"0" rules:"minimum=0"`
 	Failed   int        `json:"failed" doc:"Attempts to deliver an event that failed." example:"0" rules:"minimum=0"`
 }
 

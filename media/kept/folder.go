@@ -252,7 +252,7 @@ func unlessAbsent(err error) error {
 	return err
 }
 
-// unlink removes a file, if there is one. What is no file is not Postern's.
+// unlink removes a regular file, if there is one. Postern makes no other kind.
 func unlink(path string) error {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().IsRegular() {

@@ -77,7 +77,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await at("overview");
       await at("deliveries?instance=one");
       await later(500);
-      want(asked("GET /receivers?").at(-1).includes("instance=one") && !$(".receivers details").open, "of one instance; what is well is folded");
+      want(asked("GET /receivers?").at(-1).includes("instance=one") && !$(".receivers details").open, "of one instance; healthy receivers are folded");
       $(".receivers details").open = true;
       let body;
       stage.answers["POST /instance/one/webhook/deliveries/replay"] = (given) => { body = given; return stage.json(202, { replayId: 3, matched: 4 }); };
@@ -123,7 +123,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await later(500);
       want($("main form") && !$(".receivers") && !asked("GET /instance/one/webhook/receivers").length, "without deliveries there is no list and no error");
     },
-    async "waiting and retrying are told apart"() {
+    async "waiting and retrying are distinguished"() {
       const delivery = (id, more) => ({ id, eventId: "e" + id, event: "messages.upsert", flow: "instance", instanceId: 1, instanceName: "one", batchId: null, target: "webhook", endpointId: null, url: "https://example.org/", state: "PENDING", attemptCount: 0, lastStatus: null, lastError: null, durationMs: null, bytes: 9, requestId: "r", createdAt: ago(60), lastAttemptAt: null, nextAttemptAt: null, replayOf: null, replayable: true, ...more });
       stage.answers["GET /webhook/deliveries"] = () => list([delivery(2, { attemptCount: 6, nextAttemptAt: ago(-250) }), delivery(1)]);
       await signIn("right");
@@ -200,7 +200,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       want($(".row-head input").indeterminate, "the head says that some are");
       await type($("[type=search]"), "till-3");
       await later(300);
-      want($(".many").textContent.includes("1 chosen"), "what is not shown is not chosen");
+      want($(".many").textContent.includes("1 chosen"), "hidden rows are not chosen");
       await type($("[type=search]"), "");
       want(chosen() === "till-3", "nor afterwards: " + chosen());
       $(".row-head input").click();
@@ -362,7 +362,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       await at("instances/till-2");
       await at("instances/till-1");
       await later(300);
-      want($(".tiles").textContent.split("unknown").length === 5, "what is not told is unknown, not none");
+      want($(".tiles").textContent.split("unknown").length === 5, "a missing count is unknown, not none");
       let sent;
       stage.answers["POST /instance/till-1/send/text"] = (body, headers) => { sent = { body, key: headers.get("Idempotency-Key") }; return stage.json(200, { id: 1 }); };
       await press("Send a test message");
@@ -400,7 +400,7 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
       want(all(".list.batches .row").length === 1 && $(".list.batches").textContent.includes("Appointments"), "and shows the one: " + all(".list.batches .row").length);
       stage.troubles = [];
     },
-    async "what is typed for many is kept"() {
+    async "drafts of actions on many are kept"() {
       fleet(3);
       await signIn("right");
       await at("instances");

@@ -94,7 +94,7 @@
       await later(400);
       want(!row().matches(".unread"), "an own message is not unread");
       const kept = JSON.stringify(localStorage);
-      want(kept.includes("seen") && !kept.includes("351912001000") && !kept.includes("shop"), "what is kept names nobody: " + kept);
+      want(kept.includes("seen") && !kept.includes("351912001000") && !kept.includes("shop"), "what is kept names no account: " + kept);
     },
     async "pictures and players come from the route of the message"() {
       await at("chats/shop/" + ada);

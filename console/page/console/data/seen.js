@@ -29,7 +29,7 @@ function note(key, at) {
   store("seen", JSON.stringify(next));
 }
 
-// look marks the first sight of an instance: what is older is not unread.
+// look stores when an instance was first seen: older messages are not unread.
 export function look(instance) {
   if (!sights.value[sumOf(instance)]) note(sumOf(instance), Math.floor(Date.now() / 1000));
 }
