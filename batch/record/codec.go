@@ -255,7 +255,7 @@ const webPrefix = "3EB0"
 // the space.
 func appendShort(raw []byte, texts ...string) []byte {
 	for _, s := range texts {
-		if n, err := strconv.ParseUint(s, 10, 60); err == nil && strconv.FormatUint(n, 10) == s {
+		if n, ok := decimal(s); ok {
 			raw = binary.AppendUvarint(raw, n<<2|shortNumber)
 			continue
 		}
@@ -268,6 +268,21 @@ func appendShort(raw []byte, texts ...string) []byte {
 		raw = append(binary.AppendUvarint(raw, uint64(len(s))<<2|shortPlain), s...)
 	}
 	return raw
+}
+
+// decimal returns the number of which s is the shortest decimal form, if it is one below 10¹⁸. Unlike that of
+// strconv, a refusal costs no error.
+func decimal(s string) (n uint64, ok bool) {
+	if s == "" || len(s) > 18 || s[0] == '0' && len(s) > 1 {
+		return 0, false
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(s[i]-'0')
+	}
+	return n, true
 }
 
 func appendNumbers[T int | int64](raw []byte, numbers ...T) []byte {

@@ -1,8 +1,8 @@
 // Package sheet reads spreadsheets that were saved as text: CSV, or with another separator, in UTF-8, UTF-16
 // or Windows-1252. It finds out which by itself and keeps one row in memory.
 //
-// Row 1 is the header. A field of several lines is a part of one row. Blank lines, and rows without any text,
-// are no rows. What cannot be read is refused with an [Error], which names the row and its column.
+// Row 1 is the header. A field of several lines is a part of one row. Blank lines, rows without any text, and
+// a first line such as "sep=;", by which Excel tells itself the separator, are no rows. What cannot be read is refused with an [Error], which names the row and its column.
 package sheet
 
 import (
@@ -73,7 +73,16 @@ func New(file io.Reader, wanted ...string) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{limit: &limited{r: buffered}}
-	r.csv = newCSV(r.limit, separator(sample, err != nil, wanted))
+	comma, line, named := namedSeparator(sample)
+	switch {
+	case !named:
+		comma = separator(sample, err != nil, wanted)
+	case !strings.ContainsRune(separators, comma):
+		return nil, &Error{Text: fmt.Sprintf("begins with %q; the separator must be a comma, a semicolon, a tab or a vertical bar", bytes.TrimSpace(sample[:line]))}
+	default:
+		_, _ = buffered.Discard(line) // of the sample, so it is there
+	}
+	r.csv = newCSV(r.limit, comma)
 	header, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, &Error{Text: "is empty; its first row must name the columns"}
@@ -225,13 +234,30 @@ func newCSV(text io.Reader, comma rune) *csv.Reader {
 	return c
 }
 
+const separators = ",;\t|"
+
+// namedSeparator returns the separator that a first line such as "sep=;" names, and the length of that line.
+func namedSeparator(sample []byte) (sep rune, length int, named bool) {
+	end := bytes.IndexByte(sample, '\n')
+	line, _ := bytes.CutSuffix(sample[:end+1], []byte("\n"))
+	line, _ = bytes.CutSuffix(line, []byte("\r"))
+	if inner, ok := bytes.CutPrefix(line, []byte(`"`)); ok {
+		line, _ = bytes.CutSuffix(inner, []byte(`"`))
+	}
+	if len(line) < len("sep=;") || !strings.EqualFold(string(line[:len("sep=")]), "sep=") {
+		return 0, 0, false
+	}
+	sep, size := utf8.DecodeRune(line[len("sep="):])
+	return sep, end + 1, len("sep=")+size == len(line)
+}
+
 // separator returns what separates the cells of a file that begins with a sample, or is the sample.
 func separator(sample []byte, whole bool, wanted []string) rune {
 	if end := bytes.LastIndexByte(sample, '\n'); !whole && end > 0 {
 		sample = sample[:end+1]
 	}
 	best, most := ',', -1
-	for _, sep := range ",;\t|" {
+	for _, sep := range separators {
 		if fits := fit(sample, sep, wanted); fits > most {
 			best, most = sep, fits
 		}

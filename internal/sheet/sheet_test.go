@@ -77,6 +77,35 @@ func TestSeparatorIsWhatMakesTheWantedColumns(t *testing.T) {
 	}
 }
 
+func TestFirstLineMayNameTheSeparator(t *testing.T) {
+	for name, enc := range encodings() {
+		for _, first := range []string{"sep=;\r\n", "SEP=;\n", "\"sep=;\"\r\n"} {
+			file, err := enc.NewEncoder().String(first + "number;a,b\n4915;1,5\n4916;x\"y\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := rows(iotest.OneByteReader(strings.NewReader(file)), "number")
+			if want := [][]string{{"number", "a,b"}, {"4915", "1,5"}}; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s, %q: %q, %v", name, first, got, err)
+			}
+			if want := `row 3, column "a,b", has a quote`; err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s, %q: %v, want %s", name, first, err, want)
+			}
+		}
+	}
+	for file, want := range map[string]string{
+		"sep=x\nnumber\n": `the file begins with "sep=x"; the separator must be`,
+		"sep=;":           "", // a header
+		"sep=;\n":         "the file is empty",
+		"sep=; \nab;c":    "", // no separator is named by it
+	} {
+		_, err := rows(strings.NewReader(file))
+		if want == "" && err != nil && strings.Contains(err.Error(), "begins with") || want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)) {
+			t.Errorf("%q: %v, want %s", file, err, want)
+		}
+	}
+}
+
 func TestBlankLinesAreNoRows(t *testing.T) {
 	r, err := New(strings.NewReader("\n\r\n;;\nnumber;a\n\n;\n  ;\t\n1;\"x\n\ny\"\n\n2;z\n\n"), "number")
 	if err != nil {
