@@ -32,7 +32,7 @@ var groups = map[string][]string{
 	"console/core.js": {
 		"html", "router", "routes", "shell", "theme", "words",
 		"data/api", "data/cell", "data/drafts", "data/fleet", "data/live", "data/loaded", "data/messages", "data/sandbox", "data/session", "data/states", "data/troubles",
-		"pages/signin", "ui/float", "ui/form", "ui/icon", "ui/parts", "ui/sheet", "ui/windowed",
+		"pages/signin", "ui/float", "ui/form", "ui/icon", "ui/palette", "ui/parts", "ui/sheet", "ui/windowed",
 	},
 	"console/pairing.js":        {"pairing/flow", "pairing/steps"},
 	"console/pages/overview.js": {"pages/overview", "data/samples", "ui/chart"},

@@ -4,6 +4,7 @@
 // where: "main" for daily work, "keep" for operating the program. when: a condition on the
 // server for the page to exist.
 import { sandbox } from "./data/sandbox.js";
+import { can } from "./data/session.js";
 
 export const routes = [
   { at: "overview", where: "main", icon: "overview", scope: "read", page: async () => (await import("./pages/overview.js")).Overview },
@@ -19,6 +20,8 @@ export const routes = [
   { at: "log", where: "keep", icon: "log", scope: "operator", page: async () => (await import("./pages/log.js")).Log },
   { at: "sandbox", where: "keep", icon: "sandbox", scope: "operator", when: () => sandbox.value.phones, page: async () => (await import("./pages/sandbox.js")).Sandbox },
 ];
+
+export const allowed = () => routes.filter((route) => can(route.scope) && (!route.when || route.when()));
 
 // routeOf returns the page of a route, or the first permitted page without a route.
 export function routeOf(parts, allowed) {

@@ -12,12 +12,13 @@ import { pageOf, troubles } from "./data/troubles.js";
 import { html } from "./html.js";
 import { SignIn, SignInAgain } from "./pages/signin.js";
 import { place, to } from "./router.js";
-import { routeOf, routes } from "./routes.js";
+import { allowed, routeOf, routes } from "./routes.js";
 import { chooseTheme, theme, themes } from "./theme.js";
-import { Dialogs, Menu, Toasts, close, toast } from "./ui/float.js";
+import { Dialogs, Menu, Toasts, close } from "./ui/float.js";
 import { Icon } from "./ui/icon.js";
-import { Button, Empty, Loading, Trouble, troubleOf } from "./ui/parts.js";
-import { clock, language, languages, many, number, speak, store, t, useWords } from "./words.js";
+import { chooseLanguage, openPalette, opener, signOutAs } from "./ui/palette.js";
+import { Button, Empty, Loading, Trouble } from "./ui/parts.js";
+import { clock, language, languages, many, number, t, useWords } from "./words.js";
 
 export function Shell() {
   useWords();
@@ -26,8 +27,6 @@ export function Shell() {
   if (state === "in" || state === "lost") return html`<${Inside} lost=${state === "lost"}/>`;
   return html`<${SignIn}/><${Toasts}/>`;
 }
-
-const allowed = () => routes.filter((route) => can(route.scope) && (!route.when || route.when()));
 
 function Inside({ lost }) {
   const [mine, setMine] = useState(allowed);
@@ -102,14 +101,14 @@ function Pulse({ words }) {
   return html`<span class=${"pulse " + tone}><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span>`;
 }
 
-export function Tools() {
-  const { operator, key } = useCell(session);
+function Tools() {
+  useCell(session);
   const chosen = useCell(theme), spoken = useCell(language);
-  const who = operator ? t("who.operator") : key?.name || key?.id;
-  return html`<${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => speak(code).then(() => store("language", code), () => toast(troubleOf(new NoAnswer()), "cut")) }))}/>
+  return html`<${Button} kind="bare square" icon="search" word=${t("palette.title") + " (" + opener + ")"} act=${openPalette}/>
+    <${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => chooseLanguage(code) }))}/>
     <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => chooseTheme(name) }))}/>
     <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}><${Icon} name="docs"/></a>
-    ${who && html`<${Button} kind="bare square" icon="leave" word=${t("signOut.as", { who })} act=${signOut}/>`}`;
+    <${Button} kind="bare square" icon="leave" word=${signOutAs()} act=${signOut}/>`;
 }
 
 // Away reports that the data is outdated, since when, and when the next attempt is.

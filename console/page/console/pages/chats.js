@@ -15,7 +15,7 @@ import { close, Dialog, open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, State, Text, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
-import { ago, clock, compare, moment, t } from "../words.js";
+import { ago, clock, compare, fold, moment, t } from "../words.js";
 import { Talk, Ticks } from "./chat_talk.js";
 
 export function Chats({ parts }) {
@@ -80,8 +80,6 @@ function useGroups(name, wanted) {
   return names;
 }
 
-const fold = (text) => named(text).normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
-
 function Room({ name, online, chosen }) {
   const chats = useChats(name);
   const groups = useGroups(name, online && !!chats.list?.some((one) => one.isGroup));
@@ -95,8 +93,8 @@ function Room({ name, online, chosen }) {
   const list = useMemo(() => (chats.list || []).map((chat) => ({ ...chat, shown: chatName(chat, groups), unread: chat.jid !== chosen && isUnread(name, chat) })), [chats.list, groups, sight, chosen]);
   useEffect(() => look(name), [name]);
   const shown = useMemo(() => {
-    const text = fold(wanted);
-    return text ? list.filter((chat) => fold(chat.shown + " " + chat.jid).includes(text)) : list;
+    const text = fold(named(wanted));
+    return text ? list.filter((chat) => fold(named(chat.shown + " " + chat.jid)).includes(text)) : list;
   }, [list, wanted]);
   const current = list.find((chat) => chat.jid === chosen || chat.lid === chosen) || (chosen ? { jid: chosen, shown: chatName({ jid: chosen }, groups), isGroup: chosen.endsWith("@g.us") } : null);
   useEffect(() => {

@@ -10,7 +10,7 @@ import { Menu, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
-import { compare, has, many, number, t } from "../words.js";
+import { compare, fold, has, many, number, t } from "../words.js";
 import { Instance } from "./instance.js";
 import { create, takeIn } from "./instance_actions.js";
 import { Many, Panel } from "./instance_many.js";
@@ -36,8 +36,6 @@ function Head({ rows }) {
 // Make offers a new instance and the import of one.
 const Make = () => html`<${Button} kind="first" icon="plus" word=${t("create.do")} act=${() => { create(); }}/>${can("operator") && html`<${Button} icon="clip" word=${t("import.do")} act=${() => { takeIn(); }}/>`}`;
 
-// fold removes case and accents for searching.
-const fold = (text) => String(text ?? "").normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
 const found = (row, wanted) => [row.name, row.description, row.ownerJid, ...row.tags || []].some((text) => fold(text).includes(wanted));
 
 const several = (query, name) => (query.get(name) || "").split(",").filter(Boolean);

@@ -128,5 +128,14 @@ export default {
 "unknown": "unknown",
 "unsaved": "unsaved",
 "trouble.wait.one": "Possible again in {n} second.",
-"trouble.wait.other": "Possible again in {n} seconds."
+"trouble.wait.other": "Possible again in {n} seconds.",
+"palette.title": "Quick search",
+"palette.label": "Pages, instances and actions",
+"palette.found.one": "{n} match",
+"palette.found.other": "{n} matches",
+"palette.open": "Open this search",
+"palette.rows": "Previous or next row",
+"palette.range": "With a check box: all rows in between",
+"palette.enter": "Open, or send a message",
+"palette.line": "New line in a message"
 };

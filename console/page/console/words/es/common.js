@@ -128,5 +128,14 @@ export default {
 "unknown": "desconocido",
 "unsaved": "sin guardar",
 "trouble.wait.one": "Disponible de nuevo en {n} segundo.",
-"trouble.wait.other": "Disponible de nuevo en {n} segundos."
+"trouble.wait.other": "Disponible de nuevo en {n} segundos.",
+"palette.title": "Búsqueda rápida",
+"palette.label": "Páginas, instancias y acciones",
+"palette.found.one": "{n} resultado",
+"palette.found.other": "{n} resultados",
+"palette.open": "Abrir esta búsqueda",
+"palette.rows": "Fila anterior o siguiente",
+"palette.range": "Con una casilla: todas las filas entre ambas",
+"palette.enter": "Abrir, o enviar un mensaje",
+"palette.line": "Nueva línea en un mensaje"
 };

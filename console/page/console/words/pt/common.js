@@ -128,5 +128,14 @@ export default {
 "unknown": "desconhecido",
 "unsaved": "não salvo",
 "trouble.wait.one": "Disponível de novo em {n} segundo.",
-"trouble.wait.other": "Disponível de novo em {n} segundos."
+"trouble.wait.other": "Disponível de novo em {n} segundos.",
+"palette.title": "Busca rápida",
+"palette.label": "Páginas, instâncias e ações",
+"palette.found.one": "{n} resultado",
+"palette.found.other": "{n} resultados",
+"palette.open": "Abrir esta busca",
+"palette.rows": "Linha anterior ou seguinte",
+"palette.range": "Com uma caixa de seleção: todas as linhas entre elas",
+"palette.enter": "Abrir, ou enviar uma mensagem",
+"palette.line": "Nova linha numa mensagem"
 };
