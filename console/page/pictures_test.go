@@ -19,6 +19,9 @@ var (
 // shot is one picture: a scene of the stage, the place in the page, and an act before it.
 type shot struct{ name, scene, place, act string }
 
+// sheet is a table with a duplicate, a number that begins with 0, and a line without a number.
+const sheet = `"name;phone\nAda;+49 151 555 00003\nBen;4915155500004\nAda again;4915155500003\nNobody;n/a\nDora;0151 1234567\nCem;4915155500000"`
+
 var shots = []shot{
 	{"sign-in", "three&out=1", "", ""},
 	{"overview-none", "empty", "overview", ""},
@@ -103,7 +106,12 @@ var shots = []shot{
 	{"batch-errors", "three", "batches/00000000-0000-7000-8000-000000000003?user=0196f0a0-0000-7000-8000-000000000001", ""},
 	{"batch-hostile", "hostile", "batches/00000000-0000-7000-8000-000000000001?user=0196f0a0-0000-7000-8000-000000000001", ""},
 	{"batch-new", "three", "batches/new", ""},
-	{"batch-checked", "three", "batches/new", `stage.type(".new-batch textarea.code", "name;phone\nAda;+49 151 555 00003\nBen;4915155500004\nAda again;4915155500003\nNobody;n/a\nCem;4915155500000").then(() => stage.until(() => document.querySelector(".sums details"))).then(() => stage.press(".new-batch .card:last-of-type .buttons button")).then(() => stage.until(() => document.querySelectorAll(".sums").length > 1))`},
+	{"batch-numbers", "three", "batches/new", "stage.type(\".new-batch textarea.code\", " + sheet + ").then(() => stage.until(() => document.querySelector(\".sums details\")))"},
+	{"batch-text", "three", "batches/new", "stage.type(\".new-batch textarea.code\", " + sheet + ").then(() => stage.until(() => document.querySelector(\".sums details\"))).then(() => stage.press(\".last .first\")).then(() => stage.type(\".new-batch textarea\", \"Hello {{name}}, {{due}}\"))"},
+	{"batch-options", "many", "batches/new", "stage.newBatch(" + sheet + ").then(() => stage.press(\".last .button\")).then(() => stage.press(\".further summary\"))"},
+	{"batch-checked", "three", "batches/new", "stage.newBatch(" + sheet + ", \"Hello {{name}}\")"},
+	{"batch-checked-hostile", "hostile", "batches/new", "stage.newBatch(" + sheet + ")"},
+	{"batch-refused", "three", "batches/new", `stage.answers["POST /message/batches"] = () => stage.refusal(422, "INVALID_MESSAGE", "the text has an open {{"); stage.newBatch("4915155500003")`},
 }
 
 // TestPictures writes screenshots of the pages with -pictures; see make pictures.

@@ -69,6 +69,13 @@
       return json(200, { records: fits.slice(from, from + limit), nextCursor: from + limit < fits.length ? String(from + limit) : null, previousCursor: null, totalRecords: fits.length });
     }
     if (stage.session.operator && headers.get("x-postern-user") !== user) return refusal(400, "MISSING_FIELD", "the header x-postern-user must have the UUID of the user whose batches to use");
+    if (method === "POST" && bare === "/message/batches" && body.dryRun) {
+      const numberOf = (one) => one.number || one, { total } = batch(1, "DRAFT", { total: body.recipients.length }).counts;
+      return json(200, {
+        counts: { total }, duplicates: 0, malformed: bad ? [{ index: 0, input: hostile, error: "a phone number has 7 to 15 digits" }] : [], notOnWhatsApp: body.recipients.map(numberOf).filter((one) => one.endsWith("0000")), checked: total, estimatedMs: total * body.options.delay.minMs, instances: body.instances.map((name) => ({ id: 1, name })),
+        examples: body.recipients.slice(0, 2).map((one, position) => ({ position, recipient: numberOf(one), text: bad ? hostile : "Example " + JSON.stringify(one.variables || body.message.payload.text) })),
+      });
+    }
     if (method === "POST" && bare === "/message/batches") {
       const made = batch(stage.batches.length + 900, body.autoStart === false ? "DRAFT" : "QUEUED", { total: body.recipients.length }, { name: body.name, message: body.message, options: body.options, createdAt: at(0) });
       stage.batches.unshift(made);
@@ -119,6 +126,19 @@
     return { blob: async () => new Blob([bytes], { type: "text/html" }) }; // the type declared by the sender
   };
   stage.refuse = (request) => { stage.answers[request] = () => refusal(503, "INSTANCE_NOT_CONNECTED"); };
+  // newBatch fills in the steps of a new batch and goes to the last one.
+  stage.newBatch = async (numbers, text = "Your order is ready.") => {
+    await stage.type(".new-batch textarea.code", numbers);
+    await stage.until(() => document.querySelector(".new-batch .last .first:not([aria-disabled])"));
+    await stage.press(".new-batch .last .first");
+    await stage.type(".new-batch textarea", text);
+    await stage.press(".new-batch .last .first");
+    await stage.type(".new-batch input[maxlength='255']", "Spring");
+    await stage.press(".new-batch .flags-list input");
+    await stage.until(() => document.querySelector(".new-batch .last .first:not([aria-disabled])"));
+    await stage.press(".new-batch .last .first");
+    await stage.until(() => document.querySelector(".new-batch .last .first:not([aria-disabled])"));
+  };
   stage.type = async (selector, words) => {
     await stage.until(() => document.querySelector(selector));
     const box = document.querySelector(selector);

@@ -52,6 +52,9 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     await later(200);
     want(document.activeElement === $("main h1"), "it goes to the heading when its row is gone");
     await at("batches/new");
+    await type($(".new-batch textarea.code"), "4915112345678");
+    await later(400);
+    await press("Next");
     await press("File");
     want(document.activeElement.matches(".new-batch select"), "a choice leads to the field that it opened");
   },

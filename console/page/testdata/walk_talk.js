@@ -217,27 +217,76 @@
       const lines = (await saved[0].text()).trim().split("\r\n");
       want(lines.length === 31 && lines[1].split(",")[1].startsWith("'+49"), "all of them, and what looks like a formula is a text: " + lines[1]);
     },
-    async "numbers are validated before a batch is created"() {
+    async "a batch is made in steps"() {
       await at("batches/new");
-      await type(".new-batch textarea.code", 'name,phone\n"Ada, L.",+49 151 555 00003\nBen,4915155500004\nAda,4915155500003\nX,=cmd()\nCem,4915155500000');
+      const form = () => $(".new-batch").textContent, next = () => $(".last .first"), why = () => document.getElementById(next().getAttribute("aria-describedby"))?.textContent;
+      const step = () => $(".new-batch [aria-current=step]").textContent, links = () => all(".new-batch nav a[href]").length;
+      want(step() === "1Recipients" && links() === 1, "it begins with the recipients, and the others cannot be opened yet");
+      next().focus();
+      next().click();
+      want(document.activeElement === next() && next().getAttribute("aria-disabled") === "true" && why() === "Enter at least one number.", "Next takes the focus and says why not: " + why());
+      await type(".new-batch textarea.code", 'name,phone,e-mail (work)\n\n"Ada,\nL.",+49 151 555 00003,a@example.org\nBen,4915155500004,b@example.org\nAda,4915155500003,\nX,=cmd(),\nCem,4915155500000,\nDora,0151 1234567,\nEve,0044 20 79460001,');
       await later(500);
-      const form = () => $(".new-batch").textContent;
-      want(form().includes("3 numbers") && form().includes("1 duplicate counts once") && form().includes("1 line has no number") && all(".as-table td.on").length > 0, "valid, duplicate and invalid lines");
-      await press("Check 3 numbers");
-      await later(500);
-      want(form().includes("2 are on WhatsApp") && form().includes("1 is not on WhatsApp"), "the result of WhatsApp is shown");
-      let body, headers;
-      stage.answers["POST /message/batches"] = (sent, given) => { [body, headers] = [sent, given]; };
-      await press("Send to 2 recipients");
-      want(!body && all(".new-batch .wrong").length >= 3, "missing fields are named, and nothing is created");
-      await type(".new-batch textarea:not(.code)", "Hello");
+      want(form().includes("4 numbers") && form().includes("1 duplicate counts once") && form().includes("1 line has no number") && form().includes("1 number begins with 0") && all(".as-table td.on").length > 0, "valid, duplicate and invalid lines: " + form());
+      const lines = () => all(".left-out li").map((one) => one.textContent);
+      want(lines().includes("7 =cmd()") && lines().includes("6 4915155500003"), "by the lines of the file: " + lines());
+      await type("[inputmode=tel]", "x");
+      want($("[inputmode=tel]").getAttribute("aria-invalid") === "true", "a country code has digits");
+      await type("[inputmode=tel]", "+49");
+      await later(400);
+      want(form().includes("5 numbers") && !form().includes("begins with 0 and"), "with a country code they are numbers");
+      await press("Next");
+      want(step() === "2Message" && document.activeElement === $(".new-batch h2") && location.hash.includes("step=what"), "Next leads to the message, and its heading has the focus");
+      want(why() === "Write the message.", "Next says what is missing: " + why());
+      await press("{{name}}");
+      await later(100);
+      want($(".new-batch textarea").value === "{{name}}" && document.activeElement === $(".new-batch textarea"), "a button inserts a column");
+      const examples = () => all(".new-batch .said").map((one) => one.textContent).join("|").replaceAll("\n", " ");
+      await type(".new-batch textarea", "Dear {{name}} {{due}}");
+      want(why() === "There is no column “due”." && $(".new-batch textarea").getAttribute("aria-invalid") === "true", "an unknown column is named: " + why());
+      await type(".new-batch textarea", "{{{Dear {{name}}, {{due|soon}}: {{ e-mail work |none}}");
+      want(examples() === "{{Dear Ada, L., soon: a@example.org|{{Dear Ben, soon: b@example.org|{{Dear Cem, soon: none", "the first three are shown: " + examples());
+      await press("Next");
+      want(step() === "3Options" && why() === "Give it a name.", "then the options: " + why());
       await type(".new-batch input[maxlength='255']", "Spring");
+      want(why() === "Choose at least one.", "which needs an instance");
       $(".flags-list input").click();
       await later(300);
-      await press("Send to 2 recipients");
+      await type("[inputmode=decimal]", "99");
+      want(why()?.startsWith("From 0 to 86400"), "and a delay");
+      await type("[inputmode=decimal]", "3");
+      want($("details.further:not([open]) input.code")?.value === user, "the user is under Advanced and has one");
+      history.back();
+      await later(200);
+      want(step() === "2Message" && links() === 4, "Back is the step before");
+      let dry = 0, body, headers;
+      stage.answers["POST /message/batches"] = (sent, given) => { if (sent.dryRun) dry++; else [body, headers] = [sent, given]; };
+      await at("batches/new?step=check");
+      await later(400);
+      want(step() === "4Check and send" && dry === 1 && form().includes("Takes at least15s"), "the last page has the dry run: " + form());
+      want(form().includes("4 of 5 are on WhatsApp") && form().includes("1 is not on WhatsApp") && lines().includes("8 4915155500000") && lines().includes("7 =cmd()"), "what is left out, by line: " + lines());
+      want(examples().includes("Ada"), "and examples of the server");
+      await press("Back");
+      await press("Next");
+      await later(300);
+      want(dry === 1, "WhatsApp is not asked again for the same");
+      await press("Send to 4 recipients");
       await later(600);
-      want(body?.recipients.join() === "4915155500003,4915155500004" && body.options.delay.minMs === 3000 && headers.get("x-postern-user") === user && headers.get("Idempotency-Key"), "then it is made, for the user who is named: " + JSON.stringify(body));
-      want(location.hash.startsWith("#/batches/0"), "and its page is shown");
+      want(body?.recipients.length === 4 && body.recipients[0].number === "4915155500003" && body.recipients[0].variables.name === "Ada,\nL." && body.recipients[2].number === "491511234567" && body.recipients[3].number === "442079460001", "then it is made: " + JSON.stringify(body?.recipients));
+      want(!("dryRun" in body) && body.options.delay.minMs === 3000 && headers.get("x-postern-user") === user && headers.get("Idempotency-Key"), "for the user who is named");
+      want(location.hash.startsWith("#/batches/0") && !sessionStorage.getItem("postern.drafts"), "and its page is shown: " + location.hash);
+    },
+    async "numbers alone are sent as they are"() {
+      let body;
+      stage.answers["POST /message/batches"] = (sent) => { if (!sent.dryRun) body = sent; };
+      await at("batches/new");
+      await stage.newBatch("4915155500003\n4915155500000", "A {{brace}}");
+      await later(200);
+      $(".sums input").click();
+      await later(200);
+      await press("Send to 2 recipients");
+      await later(400);
+      want(body?.recipients.join() === "4915155500003,4915155500000" && body.message.payload.text === "A {{brace}}", "without columns a text is no template: " + JSON.stringify(body));
     },
     async "a key with the scope batch sees its user's batches"() {
       stage.session = { operator: false, key: { id: "1", name: "campaigns", instances: ["shop"], scopes: ["batch"], userId: user } };
@@ -250,7 +299,9 @@
       await at("batches");
       want(stage.asked.some((one) => one.startsWith("GET /message/batches?")) && !$(".toolbar .user") && all(".list .row").length > 3, "it uses the route for users");
       await at("batches/new");
-      want(!$(".new-batch").textContent.includes("Each batch belongs to a user") && all(".flags-list input").length === 1, "its instances are those of the key");
+      await stage.newBatch("4915155500003");
+      await press("Back");
+      want(!$(".new-batch .further") && all(".flags-list input").length === 1, "its instances are those of the key, and it has no other user");
     },
   };
 

@@ -153,22 +153,25 @@ export function digitsOf(text) {
   return /^\d{7,15}$/.test(digits) ? digits : "";
 }
 
-// tableOf parses a text into rows of cells. The separator is the one that splits most of the
-// first lines (comma, semicolon, tab); quotes are as in CSV. Without one it is a single column.
+// tableOf parses a text into rows of cells, each row with the line where it begins. The separator is
+// the one that splits most of the first lines (comma, semicolon, tab); quotes are as in CSV. Without
+// one it is a single column.
 export function tableOf(text) {
   const head = text.slice(0, 4000);
   const parts = [";", "\t", ","].map((one) => [one, head.split(one).length]).sort((a, b) => b[1] - a[1]);
   const part = parts[0][1] > 1 ? parts[0][0] : ",";
   const rows = [];
-  let row = [], cell = "", quoted = false;
+  let row = [], cell = "", quoted = false, line = 1, from = 1;
   const end = () => {
     row.push(cell.trim());
-    if (row.some(Boolean)) rows.push(row);
+    if (row.some(Boolean)) rows.push(Object.assign(row, { line: from }));
     row = [];
     cell = "";
+    from = line;
   };
   for (let i = text.charCodeAt(0) === 0xfeff ? 1 : 0; i < text.length; i++) {
     const c = text[i];
+    if (c === "\n" || c === "\r" && text[i + 1] !== "\n") line++;
     if (quoted) {
       if (c !== '"') cell += c;
       else if (text[i + 1] === '"') cell += text[++i];
@@ -184,8 +187,26 @@ export function tableOf(text) {
   return rows;
 }
 
+// sheetOf returns whether a table has columns besides numbers, how many, the one that most likely has
+// the numbers, and the names of the others for {{name}}: the cells of its first line, if that has
+// no number, and else their numbers from 1.
+export function sheetOf(rows) {
+  const wide = rows.reduce((n, row) => Math.max(n, row.length), 0), guess = columnOf(rows);
+  const headed = rows.length > 1 && !/\d{4}/.test(rows[0][guess] || "");
+  const names = Array.from({ length: wide }, (_, i) => headed && (rows[0][i] || "").replace(/[^\p{L}\p{M}\p{N}_.-]+/gu, " ").trim().slice(0, 64) || String(i + 1));
+  return { wide, guess, names, tabled: wide > 1 && !rows.every((row) => row.every((cell) => !cell || /^[+\d()./\s-]{7,}$/.test(cell))) };
+}
+
+const holes = /\{\{\{|\{\{([^{}|]*)(\|[^}]*)?\}\}/g;
+
+// usedIn returns the variables of a text: [name, whether it has a fallback].
+export const usedIn = (text) => [...text.matchAll(holes)].filter(([whole]) => whole !== "{{{").map(([, name, or]) => [name.trim(), or !== undefined]);
+
+// filledIn returns the text with the values, as the server does.
+export const filledIn = (text, values) => text.replace(holes, (whole, name, or) => whole === "{{{" ? "{{" : values[name.trim()] || (or || "").slice(1));
+
 // columnOf returns the column that most likely has the numbers.
-export function columnOf(rows) {
+function columnOf(rows) {
   const some = rows.slice(0, 200), wide = Math.max(0, ...some.map((row) => row.length));
   let best = 0, most = -1;
   for (let at = 0; at < wide; at++) {
@@ -195,28 +216,30 @@ export function columnOf(rows) {
   return best;
 }
 
-// sorted splits a column into numbers, duplicates, national numbers, which begin with 0 in
-// place of a country code, and invalid lines, each with its line number.
-// A first line without a number is the header. A line of several numbers separated by commas
-// counts as several.
-export function sorted(rows, column) {
-  const numbers = [], again = [], wrong = [], national = [], seen = new Set();
+// sorted splits a column into numbers with their rows, duplicates, national numbers, which begin with
+// 0, and invalid lines, each with its line. With a country code national ones are numbers; 00 begins
+// an international one. A first line without a number is the header. A line of several numbers
+// separated by commas counts as several.
+export function sorted(rows, column, country) {
+  const numbers = [], from = [], again = [], wrong = [], national = [], seen = new Set();
   const flat = rows.every((row) => row.every((cell) => !cell || digitsOf(cell)));
-  rows.forEach((row, line) => {
+  rows.forEach((row, at) => {
     for (const text of flat && column < 0 ? row : [row[Math.max(0, column)] || ""]) {
-      const digits = digitsOf(text);
-      if (!digits && line === 0 && rows.length > 1 && !/\d{4}/.test(text)) continue;
+      const { line } = row, digits = digitsOf(text).replace(/^00/, "");
+      if (!digits && at === 0 && rows.length > 1 && !/\d{4}/.test(text)) continue;
       if (!digits && !text && flat) continue;
-      if (!digits) wrong.push({ text, line: line + 1 });
-      else if (digits[0] === "0") national.push({ text, line: line + 1 });
-      else if (seen.has(digits)) again.push({ text, line: line + 1 });
+      const own = digits[0] === "0" ? country && country + digits.slice(1) : digits;
+      if (digits && !own) national.push({ text, line });
+      else if (!/^[1-9]\d{6,14}$/.test(own)) wrong.push({ text, line });
+      else if (seen.has(own)) again.push({ text, line });
       else {
-        seen.add(digits);
-        numbers.push(digits);
+        seen.add(own);
+        numbers.push(own);
+        from.push(row);
       }
     }
   });
-  return { numbers, again, national, wrong };
+  return { numbers, from, again, national, wrong };
 }
 
 // csv encodes a table. Spreadsheets treat a cell that begins with = + - or @ as a formula;

@@ -1,10 +1,8 @@
-// A new batch: recipients, message, schedule. Numbers are validated here and optionally checked
-// with WhatsApp before the batch is created.
+// A new batch in steps: recipients, message, options, and a last page with the server's dry run.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, get, instancePath } from "../data/api.js";
-import { as, columnOf, listOf, maxFile, most, once, sorted, tableOf, uuid } from "../data/talk.js";
+import { call, get } from "../data/api.js";
+import { as, filledIn, listOf, maxFile, most, once, sheetOf, sorted, tableOf, usedIn, uuid } from "../data/talk.js";
 import { useCell } from "../data/cell.js";
-import { keep } from "../data/drafts.js";
 import { fleet, loadFleet } from "../data/fleet.js";
 import { useKept } from "../data/loaded.js";
 import { can, session } from "../data/session.js";
@@ -13,37 +11,78 @@ import { html } from "../html.js";
 import { go, to } from "../router.js";
 import { toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Check, Choice, Field, Meter, Select, State, Text, Trouble } from "../ui/parts.js";
-import { compare, many, number, t } from "../words.js";
+import { Button, Check, Choice, Field, Loading, Select, State, Text, Trouble } from "../ui/parts.js";
+import { compare, listed, many, number, span, t } from "../words.js";
 
-const aPage = 100; // numbers per request
+// The steps, by their name in the address, with their titles.
+const steps = { who: "new.who", what: "new.message", how: "new.how", check: "new.check" };
+const names = Object.keys(steps), end = names.length - 1;
+const begin = { user: "", name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true, column: null, country: "" };
 
-export function NewBatch({ owner }) {
+export function NewBatch({ owner, step }) {
   useTitle(t("batches.new"), t("nav.batches"));
   const { operator } = useCell(session);
   const { rows: all } = useCell(fleet);
   const rows = useMemo(() => all.length ? all : (session.value.key?.instances || []).filter((one) => one !== "*").map((name) => ({ name, description: "" })), [all]);
   useEffect(() => { if (!fleet.value.at && can("read")) loadFleet().catch(() => {}); }, []);
-  const [form, setForm, sent] = useKept("/batches/new", { user: owner, name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true });
+  const [form, setForm, sent] = useKept("/batches/new", { ...begin, user: owner });
   const put = (part) => setForm((before) => ({ ...before, ...part }));
-  const [list, setList] = useState({ numbers: [], again: [], national: [], wrong: [] });
-  const [missing, setMissing] = useState(new Set()); // not on WhatsApp, of those checked
-  const [wrong, setWrong] = useState({});
+  const [text, setText, sentText] = useKept("/batches/new/numbers", "");
+  const [file, setFile] = useState("");
+  const type = (text, file = "") => {
+    setText(text);
+    setFile(file);
+    put({ column: null });
+  };
+  const table = useMemo(() => tableOf(text), [text]);
+  const sheet = useMemo(() => sheetOf(table), [table]), column = form.column ?? sheet.guess;
+  const find = () => sorted(table, sheet.tabled ? column : -1, codeOf(form.country));
+  const [list, setList] = useState(find);
+  useEffect(() => {
+    const timer = setTimeout(() => setList(find()), 150);
+    return () => clearTimeout(timer);
+  }, [table, column, form.country]);
+  const [trial, setTrial] = useState({}); // the dry run: of what, its value or error
+  const missing = useMemo(() => new Set(trial.value?.notOnWhatsApp), [trial.value]);
   const [error, setError] = useState(null);
-  const key = useRef(once());
   const box = useRef(null);
-  useEffect(() => { key.current = once(); }, [form, list]); // another batch
-  const recipients = useMemo(() => form.leaveOut ? list.numbers.filter((one) => !missing.has(one)) : list.numbers, [list, missing, form.leaveOut]);
-
-  const create = async () => {
-    const bad = check(form, recipients, operator);
-    setWrong(bad);
+  const wrong = wrongOf(form, list, sheet, operator), first = names.findIndex((one) => wrong[one]);
+  const last = first < 0 ? end : first, here = Math.max(0, Math.min(names.indexOf(step), last));
+  const at = (i) => [["batches", "new"], { user: owner, step: names[i] }];
+  const shown = useRef(here);
+  useEffect(() => {
+    if (shown.current === here) return;
+    shown.current = here;
     setError(null);
-    if (Object.keys(bad).length) return void setTimeout(() => box.current?.querySelector("[aria-invalid=true], .wrong")?.scrollIntoView({ block: "center" }) || box.current?.querySelector("[aria-invalid=true]")?.focus());
+    box.current.querySelector("h2").focus();
+    scrollTo(0, 0);
+  }, [here]);
+
+  const { start, leaveOut, ...sends } = form;
+  const of = useMemo(() => ({}), [JSON.stringify(sends), list]); // stands for what is sent
+  const body = useMemo(() => here === end && bodyOf(form, list, sheet), [here, of]);
+  const left = useMemo(() => body && leaveOut && missing.size ? body.recipients.filter((_, i) => !missing.has(list.numbers[i])) : body.recipients, [body, missing, leaveOut]);
+  const key = useMemo(once, [left, start]); // another batch
+  const ask = async (signal) => {
+    setTrial({ of });
     try {
-      const made = await call("POST", "/message/batches", bodyOf(form, recipients), { patience: 120000, headers: { "Idempotency-Key": key.current, ...as(form.user).headers } });
+      setTrial({ of, value: await call("POST", "/message/batches", { ...body, dryRun: true }, { patience: 120000, signal, ...as(form.user) }) });
+    } catch (error) {
+      if (!signal?.aborted) setTrial({ of, error });
+    }
+  };
+  useEffect(() => {
+    if (!body || trial.of === of && trial.value) return;
+    const stop = new AbortController();
+    ask(stop.signal);
+    return () => stop.abort();
+  }, [body]);
+  const create = async () => {
+    setError(null);
+    try {
+      const made = await call("POST", "/message/batches", { ...body, recipients: left, autoStart: start }, { patience: 120000, headers: { "Idempotency-Key": key, ...as(form.user).headers } });
       sent();
-      keep("/batches/new/numbers");
+      sentText();
       toast(many("new.done", made.counts.total));
       go(["batches", made.id], { user: operator && made.ownerUserId });
     } catch (reason) {
@@ -52,119 +91,144 @@ export function NewBatch({ owner }) {
   };
   return html`<div class="page-head"><div><a class="crumb" href=${to(["batches"])}><${Icon} name="left"/>${t("nav.batches")}</a><h1 tabindex="-1">${t("batches.new")}</h1><p class="lead">${t("new.lead")}</p></div></div>
     <div class="stack new-batch" ref=${box}>
-      ${operator && html`<section class="card"><header><h2>${t("new.user")}</h2><p>${t("new.userAbout")}</p></header><${User} value=${form.user} on=${(user) => put({ user })} wrong=${wrong.user}/></section>`}
-      <${Recipients} list=${list} on=${(found) => { setList(found); setMissing(new Set()); }} wrong=${wrong.recipients}/>
-      <section class="card"><header><h2>${t("new.message")}</h2><p>${t("new.messageAbout")}</p></header><div class="form">
-        <${Choice} label=${t("new.type")} value=${form.type} on=${(type) => put({ type })} options=${[["text", t("new.text")], ["media", t("new.media")]]}/>
-        ${form.type === "media" && html`<div class="row"><${Select} label=${t("new.kind")} value=${form.kind} on=${(kind) => put({ kind })} options=${["image", "video", "document", "audio"].map((one) => [one, t("message." + one)])}/>
-          <${Text} label=${t("new.url")} help=${t("new.urlHelp")} wrong=${wrong.media} value=${form.media} on=${(media) => put({ media })} kind="code" placeholder="https://"/></div>`}
-        ${!(form.type === "media" && form.kind === "audio") && html`<${Field} label=${t(form.type === "text" ? "new.text" : "compose.caption")} wrong=${wrong.text}>${(ties) => html`<textarea class="input" rows="4" maxlength="65536" dir="auto" value=${form.text} onInput=${(event) => put({ text: event.target.value })} ...${ties}></textarea>`}<//>`}</div></section>
-      <section class="card"><header><h2>${t("new.how")}</h2></header><div class="form">
-        <${Text} label=${t("new.name")} help=${t("new.nameHelp")} wrong=${wrong.name} value=${form.name} on=${(name) => put({ name })} maxlength="255"/>
-        <${Instances} rows=${rows} value=${form.instances} on=${(instances) => put({ instances })} wrong=${wrong.instances}/>
-        <fieldset><legend class="label">${t("new.delay")}</legend><p class="quiet">${t("new.delayHelp")}</p><div class="row"><${Text} label=${t("limits.min")} wrong=${wrong.delay} inputmode="decimal" value=${form.min} on=${(min) => put({ min })}/><${Text} label=${t("limits.max")} inputmode="decimal" value=${form.max} on=${(max) => put({ max })}/></div></fieldset>
-        <fieldset><legend class="label">${t("new.when")}</legend><${Choice} label=${t("new.when")} value=${form.when} on=${(when) => put({ when })} options=${[["now", t("new.now")], ["once", t("new.once")], ["daily", t("new.daily")]]}/>
-          ${form.when !== "now" && html`<div class="row after">${[["from", "limits.from"], ["to", "limits.to"]].map(([name, word]) => html`<${Text} key=${name} type="datetime-local" label=${t(word)} wrong=${name === "from" ? wrong.when : undefined} value=${form[name]} on=${(value) => put({ [name]: value })}/>`)}</div><p class="help quiet">${t(form.when === "daily" ? "new.dailyHelp" : "new.onceHelp", { zone: zone() })}</p>`}</fieldset>
-        <div><${Check} label=${t("new.skip")} help=${t("new.skipHelp")} value=${form.skip} on=${(skip) => put({ skip })}/>
-          <${Check} label=${t("new.typing")} value=${form.typing} on=${(typing) => put({ typing })}/>
-          <${Check} label=${t("new.start")} help=${t("new.startHelp")} value=${form.start} on=${(start) => put({ start })}/></div></div></section>
-      <${DryRun} list=${list} missing=${missing} on=${setMissing} leaveOut=${form.leaveOut} leave=${(leaveOut) => put({ leaveOut })} names=${form.instances} rows=${rows}/>
+      <nav class="filters" aria-label=${t("batches.new")}>${names.map((one, i) => html`<a key=${one} class="filter" href=${i > last ? undefined : to(...at(i))} aria-current=${i === here ? "step" : undefined}><span class="figures">${number(i + 1)}</span>${t(steps[one])}</a>`)}</nav>
+      ${here === 0 && html`<${Recipients} text=${text} type=${type} file=${file} table=${table} sheet=${sheet} column=${column} list=${list} form=${form} put=${put}/>`}
+      ${here === 1 && html`<${Wording} form=${form} put=${put} list=${list} sheet=${sheet} wrong=${wrong.fields}/>`}
+      ${here === 2 && html`<${Options} form=${form} put=${put} rows=${rows} operator=${operator} wrong=${wrong.fields}/>`}
+      ${here === end && html`<${LastLook} form=${form} put=${put} list=${list} trial=${trial} n=${left.length} missing=${missing} again=${() => ask()}/>`}
       ${error && html`<${Trouble} error=${error}/>`}
-      <div class="buttons last"><${Button} kind="first" icon=${form.start ? "deliveries" : "check"} word=${!recipients.length ? t("batches.new") : form.start ? many("new.do", recipients.length) : many("new.draft", recipients.length)} disabled=${!recipients.length} act=${create}/><a class="button bare" href=${to(["batches"])}>${t("cancel")}</a></div></div>`;
+      <div class="buttons last">${here > 0 && html`<${Button} icon="left" word=${t("new.back")} act=${() => { go(...at(here - 1)); }}/>`}
+        ${here < end ? html`<${Button} key="next" kind="first" word=${t("new.next")} why=${wrong[names[here]]} act=${() => { go(...at(here + 1)); }}/>` :
+          html`<${Button} key="do" kind="first" icon=${start ? "deliveries" : "check"} word=${start ? many("new.do", left.length) : many("new.draft", left.length)} why=${!left.length ? t("new.wrongNone") : trial.of !== of || !trial.value && !trial.error ? t("loading") : ""} act=${create}/>`}
+        <a class="button bare" href=${to(["batches"])}>${t("cancel")}</a></div></div>`;
 }
 
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-// check returns the errors by field.
-function check(form, recipients, operator) {
+// codeOf returns the digits of a country code, "" for none.
+const codeOf = (text) => /^\s*\+?([1-9]\d{0,2})\s*$/.exec(text)?.[1] || "";
+
+// wrongOf returns why each step is not complete, and the errors of fields that have a value.
+function wrongOf(form, { numbers }, sheet, operator) {
   const min = Number(form.min.replace(",", ".")), max = Number(form.max.replace(",", "."));
-  const wrong = {
-    user: operator && !uuid.test(form.user) && t("new.wrongUser"),
-    recipients: recipients.length > most && t("new.wrongMany", { n: number(most) }),
-    text: form.type === "text" && !form.text.trim() && t("new.wrongText"),
-    media: form.type === "media" && !/^https?:\/\/\S+$/.test(form.media.trim()) && t("endpoints.wrongUrl"),
-    name: !form.name.trim() && t("new.wrongName"),
-    instances: !form.instances.length && t("new.wrongInstances"),
-    delay: !(min >= 0 && max >= min && max <= 86400) && t("new.wrongDelay"),
-    when: form.when !== "now" && !(form.from && form.to && form.to > form.from) && t("new.wrongWhen"),
+  const unknown = sheet.tabled && usedIn(form.text).find(([name, optional]) => !optional && !sheet.names.includes(name));
+  const media = form.type === "media" && !/^https?:\/\/\S+$/.test(form.media.trim()) && t("endpoints.wrongUrl");
+  const delay = !(min >= 0 && max >= min && max <= 86400) && t("new.wrongDelay");
+  const when = form.when !== "now" && !(form.from && form.to && form.to > form.from) && t("new.wrongWhen");
+  const user = operator && !uuid.test(form.user) && t("new.wrongUser");
+  const text = unknown && t("new.wrongColumn", { name: unknown[0] });
+  return {
+    who: !numbers.length ? t("new.wrongNone") : numbers.length > most && t("new.wrongMany", { n: number(most) }),
+    what: media || (form.type === "text" && !form.text.trim() ? t("new.wrongText") : text),
+    how: !form.name.trim() ? t("new.wrongName") : !form.instances.length ? t("new.wrongInstances") : delay || when || user,
+    fields: { text, media: form.media && media, delay, when: form.from && form.to && when, user: form.user && user },
   };
-  return Object.fromEntries(Object.entries(wrong).filter(([, text]) => text));
 }
 
-function bodyOf(form, recipients) {
+// values returns what a row has for the variables of a text.
+const values = (text, { names }, row) => Object.fromEntries(usedIn(text).filter(([name]) => names.includes(name)).map(([name]) => [name, row[names.indexOf(name)] || ""]));
+
+// templated reports whether the text has columns. Without a table it is sent as it is.
+const templated = (text, sheet) => sheet.tabled && text.includes("{{");
+
+function bodyOf(form, list, sheet) {
   const caption = form.text.trim() && form.kind !== "audio" ? { caption: form.text } : {};
   const ms = (text) => Math.round(Number(text.replace(",", ".")) * 1000);
   return {
-    name: form.name.trim(), instances: form.instances, recipients,
+    name: form.name.trim(), instances: form.instances,
+    recipients: templated(form.text, sheet) ? list.numbers.map((number, i) => ({ number, variables: values(form.text, sheet, list.from[i]) })) : list.numbers,
     message: form.type === "text" ? { type: "text", payload: { text: form.text } } : { type: "media", payload: { mediatype: form.kind, media: form.media.trim(), ...caption } },
     options: { delay: { minMs: ms(form.min), maxMs: ms(form.max) }, skipUnregistered: form.skip, ...(form.typing && { presence: "composing" }) },
-    autoStart: form.start,
     ...(form.when !== "now" && { schedule: { windowStartAt: new Date(form.from).toISOString(), windowEndAt: new Date(form.to).toISOString(), recurrence: form.when === "daily" ? "DAILY" : "NONE", timezone: zone() } }),
   };
 }
 
-// User selects the owner of the batch and suggests users with batches.
+// User selects the owner of the batch: of the users with batches, or a new one.
 function User({ value, on, wrong }) {
   const [known, setKnown] = useState([]);
+  const fresh = () => on(once().replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5"));
   useEffect(() => {
     get(listOf({ limit: 100 })).then((page) => {
       const all = [...new Set(page.records.map((one) => one.ownerUserId))];
       setKnown(all);
-      if (!value && all.length) on(all[0]);
+      if (!value) all.length ? on(all[0]) : fresh();
     }, () => {}); // then the user types it
   }, []);
-  const fresh = () => on(once().replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5"));
-  return html`<div class="with-button end"><${Text} label=${t("batches.user")} wrong=${wrong} value=${value} on=${(text) => on(text.trim())} kind="code" list="known-users"/><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one}/>`)}</datalist><${Button} word=${t("new.freshUser")} act=${() => { fresh(); }}/></div>`;
+  return html`<details class="further" open=${!!wrong}><summary>${t("new.advanced")}</summary><div class="with-button end"><${Text} label=${t("batches.user")} help=${t("new.userAbout")} wrong=${wrong} value=${value} on=${(text) => on(text.trim())} kind="code" list="known-users"/><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one}/>`)}</datalist><${Button} word=${t("new.freshUser")} act=${() => { fresh(); }}/></div></details>`;
 }
 
+const Title = ({ of, children }) => html`<header><h2 tabindex="-1">${t(steps[of])}</h2>${children && html`<p>${children}</p>`}</header>`;
+
 // Recipients edits the numbers: pasted, dropped or from a file, with a choice of the column.
-function Recipients({ list, on, wrong }) {
-  const [text, setText] = useKept("/batches/new/numbers", "");
-  const [column, setColumn] = useState(0);
-  const [file, setFile] = useState("");
+function Recipients({ text, type, file, table, sheet, column, list, form, put }) {
   const [trouble, setTrouble] = useState("");
   const picker = useRef(null);
-  const latest = useRef({});
-  const table = useMemo(() => tableOf(text), [text]);
-  const wide = useMemo(() => table.reduce((n, row) => Math.max(n, row.length), 0), [table]);
-  const tabled = wide > 1 && !table.every((row) => row.every((cell) => !cell || /^[+\d()./\s-]{7,}$/.test(cell)));
-  useEffect(() => { setColumn(columnOf(table)); }, [table]);
-  latest.current.on = on;
-  useEffect(() => {
-    const timer = setTimeout(() => latest.current.on(sorted(table, tabled ? column : -1)), 150);
-    return () => clearTimeout(timer);
-  }, [table, column, tabled]);
   const take = async (chosen) => {
     setTrouble("");
     if (!chosen) return;
     if (chosen.size > maxFile) return setTrouble(t("new.wrongFile"));
-    setFile(chosen.name);
-    setText(await chosen.text());
+    type(await chosen.text(), chosen.name);
   };
   const drop = (event) => {
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
     take(event.dataTransfer.files[0]);
   };
-  const head = table[0] || [];
-  return html`<section class="card" onDragOver=${(event) => event.preventDefault()} onDrop=${drop}><header><h2>${t("new.who")}</h2><p>${t("new.whoAbout")}</p></header><div class="form">
-    ${file ? html`<div class="with-button file-chosen"><span class="one-line"><bdi>${file}</bdi> <span class="quiet">${many("new.lines", table.length)}</span></span><${Button} kind="small" icon="close" word=${t("new.noFile")} act=${() => { setFile(""); setText(""); }}/></div>` :
-      html`<${Field} label=${t("new.numbers")} help=${t("new.numbersHelp")} wrong=${wrong || trouble}>${(ties) => html`<textarea class="input code" rows="6" spellcheck=${false} placeholder=${"+49 151 1234567\n+351 912 345 678"} value=${text} onInput=${(event) => setText(event.target.value)} ...${ties}></textarea>`}<//>
+  const { wide } = sheet;
+  return html`<section class="card" onDragOver=${(event) => event.preventDefault()} onDrop=${drop}><${Title} of="who">${t("new.whoAbout")}<//><div class="form">
+    ${file ? html`<div class="with-button file-chosen"><span class="one-line"><bdi>${file}</bdi> <span class="quiet">${many("new.lines", table.length)}</span></span><${Button} kind="small" icon="close" word=${t("new.noFile")} act=${() => { type(""); }}/></div>` :
+      html`<${Field} label=${t("new.numbers")} help=${t("new.numbersHelp")} wrong=${trouble}>${(ties) => html`<textarea class="input code" rows="6" spellcheck=${false} placeholder=${"+49 151 1234567\n+351 912 345 678"} value=${text} onInput=${(event) => type(event.target.value)} ...${ties}></textarea>`}<//>
         <div class="buttons"><input type="file" hidden accept=".csv,.txt,.tsv,text/csv,text/plain" ref=${picker} onChange=${(event) => { take(event.target.files[0]); event.target.value = ""; }}/><${Button} kind="small" icon="docs" word=${t("new.file")} act=${() => { picker.current.click(); }}/></div>`}
-    ${tabled && html`<${Select} label=${t("new.column")} value=${String(column)} on=${(value) => setColumn(Number(value))} options=${Array.from({ length: Math.min(wide, 50) }, (_, i) => [String(i), number(i + 1) + ": " + (head[i] || "").slice(0, 40)])}/>
+    ${sheet.tabled && html`<${Select} label=${t("new.column")} value=${String(column)} on=${(value) => put({ column: Number(value) })} options=${sheet.names.slice(0, 50).map((name, i) => [String(i), number(i + 1) + ": " + name.slice(0, 40)])}/>
       <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}><table><tbody>${table.slice(0, 6).map((row, y) => html`<tr key=${y}>${Array.from({ length: Math.min(wide, 12) }, (_, x) => html`<td key=${x} class=${x === column ? "on" : ""}><bdi>${(row[x] || "").slice(0, 80)}</bdi></td>`)}</tr>`)}</tbody></table></div>`}
-    ${text.trim() && html`<div class="sums" role="status"><p class=${"state " + (list.numbers.length ? "good" : "off")}><${Icon} name=${list.numbers.length ? "good" : "off"}/><span>${many("new.good", list.numbers.length)}</span></p>
-      ${list.again.length > 0 && html`<${Left} tone="off" key="again" word=${many("new.again", list.again.length)} list=${list.again}/>`}
-      ${list.national.length > 0 && html`<${Left} tone="bad" key="national" word=${many("new.national", list.national.length)} list=${list.national}/>`}
-      ${list.wrong.length > 0 && html`<${Left} tone="bad" key="wrong" word=${many("new.wrong", list.wrong.length)} list=${list.wrong}/>`}</div>`}</div></section>`;
+    ${(list.national.length > 0 || form.country) && html`<${Text} label=${t("new.country")} wrong=${form.country && !codeOf(form.country) && t("new.wrongCountry")} inputmode="tel" placeholder="+49" value=${form.country} on=${(country) => put({ country })}/>`}
+    ${text.trim() && html`<div class="sums" role="status"><${Sums} list=${list}/></div>`}</div></section>`;
 }
+
+// Sums counts the numbers of a list and shows what is left out.
+const Sums = ({ list }) => html`<p class=${"state " + (list.numbers.length ? "good" : "off")}><${Icon} name=${list.numbers.length ? "good" : "off"}/><span>${many("new.good", list.numbers.length)}</span></p>
+  ${[["again", "off", many("new.again", list.again.length)], ["national", "bad", many("new.national", list.national.length)], ["wrong", "bad", many("new.wrong", list.wrong.length)]].map(([key, tone, word]) => list[key].length > 0 && html`<${Left} tone=${tone} key=${key} word=${word} list=${list[key]}/>`)}`;
 
 // Left shows the ignored lines and their numbers.
 const Left = ({ tone, word, list }) => html`<details class=${tone}><summary><span class=${"state " + tone}><${Icon} name=${tone}/><span>${word}</span></span></summary>
   <ul class="left-out">${list.slice(0, 100).map((one) => html`<li key=${one.line + one.text}><span class="quiet figures">${number(one.line)}</span> <bdi class="mono one-line">${one.text.slice(0, 120) || "–"}</bdi></li>`)}${list.length > 100 && html`<li class="quiet">…</li>`}</ul></details>`;
 
+// Wording edits what is sent, shows columns to insert, and what the first three get.
+function Wording({ form, put, list, sheet, wrong }) {
+  const box = useRef(null);
+  const insert = async (name) => {
+    const area = box.current.querySelector("textarea"), { selectionStart: from, selectionEnd: until } = area;
+    put({ text: form.text.slice(0, from) + "{{" + name + "}}" + form.text.slice(until) });
+    setTimeout(() => { area.focus(); area.selectionStart = area.selectionEnd = from + name.length + 4; });
+  };
+  const silent = form.type === "media" && form.kind === "audio";
+  return html`<section class="card" ref=${box}><${Title} of="what"/><div class="form">
+    <${Choice} label=${t("new.type")} value=${form.type} on=${(type) => put({ type })} options=${[["text", t("new.text")], ["media", t("new.media")]]}/>
+    ${form.type === "media" && html`<div class="row"><${Select} label=${t("new.kind")} value=${form.kind} on=${(kind) => put({ kind })} options=${["image", "video", "document", "audio"].map((one) => [one, t("message." + one)])}/>
+      <${Text} label=${t("new.url")} help=${t("new.urlHelp")} wrong=${wrong.media} value=${form.media} on=${(media) => put({ media })} kind="code" placeholder="https://"/></div>`}
+    ${!silent && html`<${Field} label=${t(form.type === "text" ? "new.text" : "compose.caption")} help=${sheet.tabled && t("new.columnsHelp")} wrong=${wrong.text}>${(ties) => html`<textarea class="input" rows="4" maxlength="65536" dir="auto" value=${form.text} onInput=${(event) => put({ text: event.target.value })} ...${ties}></textarea>`}<//>
+      ${sheet.tabled && html`<div class="buttons">${sheet.names.slice(0, 24).map((name) => html`<${Button} key=${name} kind="small" word=${"{{" + name + "}}"} act=${() => { insert(name); }}/>`)}</div>
+        <${Examples} all=${list.numbers.slice(0, 3).map((recipient, i) => ({ recipient, text: templated(form.text, sheet) ? filledIn(form.text, values(form.text, sheet, list.from[i])) : form.text }))}/>`}`}</div></section>`;
+}
+
+const Examples = ({ all }) => html`<div><h3>${t("new.examples")}</h3><dl class="facts">${all.map(({ recipient, text }, i) => html`<dt key=${i} class="mono">${recipient}</dt><dd><bdi class="said">${text}</bdi></dd>`)}</dl></div>`;
+
+function Options({ form, put, rows, operator, wrong }) {
+  return html`<section class="card"><${Title} of="how"/><div class="form">
+    <${Text} label=${t("new.name")} help=${t("new.nameHelp")} value=${form.name} on=${(name) => put({ name })} maxlength="255"/>
+    <${Instances} rows=${rows} value=${form.instances} on=${(instances) => put({ instances })}/>
+    <fieldset><legend class="label">${t("new.delay")}</legend><p class="quiet">${t("new.delayHelp")}</p><div class="row"><${Text} label=${t("limits.min")} wrong=${wrong.delay} inputmode="decimal" value=${form.min} on=${(min) => put({ min })}/><${Text} label=${t("limits.max")} inputmode="decimal" value=${form.max} on=${(max) => put({ max })}/></div></fieldset>
+    <fieldset><legend class="label">${t("new.when")}</legend><${Choice} label=${t("new.when")} value=${form.when} on=${(when) => put({ when })} options=${times()}/>
+      ${form.when !== "now" && html`<div class="row after">${[["from", "limits.from"], ["to", "limits.to"]].map(([name, word]) => html`<${Text} key=${name} type="datetime-local" label=${t(word)} wrong=${name === "from" && wrong.when} value=${form[name]} on=${(value) => put({ [name]: value })}/>`)}</div><p class="help quiet">${t(form.when === "daily" ? "new.dailyHelp" : "new.onceHelp", { zone: zone() })}</p>`}</fieldset>
+    <div><${Check} label=${t("new.skip")} help=${t("new.skipHelp")} value=${form.skip} on=${(skip) => put({ skip })}/>
+      <${Check} label=${t("new.typing")} value=${form.typing} on=${(typing) => put({ typing })}/></div>
+    ${operator && html`<${User} value=${form.user} on=${(user) => put({ user })} wrong=${wrong.user}/>`}</div></section>`;
+}
+
+const times = () => [["now", t("new.now")], ["once", t("new.once")], ["daily", t("new.daily")]];
+
 // Instances selects the sending instances. Of a long list only the matches are drawn.
-function Instances({ rows, value, on, wrong }) {
+function Instances({ rows, value, on }) {
   const [wanted, setWanted] = useState("");
   const shown = useMemo(() => rows.filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
     .sort((a, b) => (groupFor(b.connectionStatus) === "good") - (groupFor(a.connectionStatus) === "good") || compare()(a.name, b.name)), [rows, wanted]);
@@ -173,45 +237,20 @@ function Instances({ rows, value, on, wrong }) {
     ${rows.length > 8 && html`<div class="flags-head"><div class="with-icon"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("instances.search")} aria-label=${t("instances.search")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
       <div class="buttons"><${Button} kind="small" word=${t("flags.all")} act=${() => { put(shown.map((row) => row.name), true); }}/><${Button} kind="small" word=${t("flags.none")} act=${() => { put(shown.map((row) => row.name), false); }}/></div></div>`}
     <div class="flags-list">${shown.slice(0, 60).map((row) => html`<${Check} key=${row.name} value=${value.includes(row.name)} on=${(is) => put([row.name], is)} label=${html`<span class="one-line">${row.name}</span>`} help=${row.connectionStatus && html`<${State} of=${row.connectionStatus}/>`}/>`)}</div>
-    ${shown.length > 60 && html`<p class="quiet">${t("new.moreInstances", { n: number(shown.length - 60) })}</p>`}
-    ${wrong && html`<p class="wrong" role="alert"><${Icon} name="bad"/>${wrong}</p>`}</fieldset>`;
+    ${shown.length > 60 && html`<p class="quiet">${t("new.moreInstances", { n: number(shown.length - 60) })}</p>`}</fieldset>`;
 }
 
-// DryRun checks with WhatsApp which numbers have an account, by one instance, page by page.
-function DryRun({ list, missing, on, leaveOut, leave, names, rows }) {
-  const [state, setState] = useState(null); // {done, stop} while it runs
-  const [asked, setAsked] = useState(0);
-  const [error, setError] = useState(null);
-  useEffect(() => { setAsked(0); setError(null); }, [list]);
-  useEffect(() => () => state?.stop.abort(), [state?.stop]);
-  const online = rows.filter((row) => groupFor(row.connectionStatus) === "good").map((row) => row.name);
-  const by = names.find((one) => online.includes(one)) || online[0];
-  const ask = async () => {
-    const stop = new AbortController(), found = new Set(missing);
-    setError(null);
-    try {
-      for (let done = asked < list.numbers.length ? asked : 0; done < list.numbers.length; done += aPage) {
-        setState({ done, stop });
-        const answers = await call("POST", instancePath(by) + "/chat/is-account", { numbers: list.numbers.slice(done, done + aPage) }, { signal: stop.signal, patience: 60000 });
-        for (const one of answers) {
-          if (one.exists) found.delete(one.number);
-          else found.add(one.number);
-        }
-        setAsked(Math.min(done + aPage, list.numbers.length));
-        on(new Set(found));
-      }
-    } catch (reason) {
-      if (!stop.signal.aborted) setError(reason);
-    } finally {
-      setState(null);
-    }
-  };
-  if (!can("send")) return null;
-  const all = list.numbers.length, gone = [...missing].filter(Boolean);
-  return html`<section class="card"><header><h2>${t("dry.title")}</h2><p>${t("dry.about")}</p></header>
-    <div class="form">${state ? html`<div class="asking"><${Meter} used=${state.done} of=${all} label=${t("dry.title")}/><div class="between"><p class="figures quiet" role="status">${t("batch.of", { done: number(state.done), of: number(all) })}</p><${Button} kind="small" word=${t("cancel")} act=${() => { state.stop.abort(); }}/></div></div>` :
-      html`<div class="buttons"><${Button} icon="search" word=${asked > 0 && asked < all ? t("dry.on") : all ? many("dry.do", all) : t("dry.title")} disabled=${!all || !by} act=${() => { ask(); }}/><span class="quiet">${by ? t("dry.by", { name: by }) : t("dry.offline")}</span></div>`}
-      ${error && html`<${Trouble} error=${error}/>`}
-      ${asked > 0 && html`<div class="sums" role="status"><p class="state good"><${Icon} name="good"/><span>${many("dry.there", asked - gone.length)}</span></p>
-        ${gone.length > 0 && html`<${Left} tone="bad" key="gone" word=${many("dry.missing", gone.length)} list=${gone.map((text) => ({ text, line: list.numbers.indexOf(text) + 1 })).slice(0, 101)}/><${Check} label=${t("dry.leave")} value=${leaveOut} on=${leave}/>`}</div>`}</div></section>`;
+// LastLook shows what the batch would be, by the dry run, and what is left out of it.
+function LastLook({ form, put, list, trial: { value, error }, n, missing, again }) {
+  return html`<section class="card"><${Title} of="check">${t("dry.about")}<//><div class="form">
+    ${error ? html`<${Trouble} error=${error} again=${again}/>` : !value && html`<${Loading}/>`}
+    <dl class="facts"><dt>${t("new.who")}</dt><dd class="figures">${number(n)}</dd>
+      ${value && html`<dt>${t("new.takes")}</dt><dd>${span(value.estimatedMs / 1000)}</dd>`}
+      <dt>${t("new.when")}</dt><dd>${times().find(([key]) => key === form.when)[1]}</dd><dt>${t("batch.instances")}</dt><dd>${listed(form.instances)}</dd></dl>
+    <div class="sums"><${Sums} list=${list}/>
+      ${value?.malformed.length > 0 && html`<${Left} tone="bad" word=${many("new.wrong", value.malformed.length)} list=${value.malformed.map(({ index, input, error }) => ({ line: list.from[index]?.line, text: input + ": " + error }))}/>`}
+      ${value && (value.checked ? html`<p class="state good"><${Icon} name="good"/><span>${many("dry.there", value.checked - missing.size, { of: number(value.checked) })}</span></p>` : html`<p class="quiet">${t("dry.offline")}</p>`)}
+      ${missing.size > 0 && html`<${Left} tone="bad" word=${many("dry.missing", missing.size)} list=${[...missing].slice(0, 101).map((text) => ({ text, line: list.from[list.numbers.indexOf(text)]?.line }))}/><${Check} label=${t("dry.leave")} value=${form.leaveOut} on=${(leaveOut) => put({ leaveOut })}/>`}</div>
+    ${value?.examples.length > 0 && html`<${Examples} all=${value.examples}/>`}
+    <${Check} label=${t("new.start")} help=${t("new.startHelp")} value=${form.start} on=${(start) => put({ start })}/></div></section>`;
 }

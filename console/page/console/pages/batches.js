@@ -19,7 +19,7 @@ import { ago, many, moment, number, seconds, span, t } from "../words.js";
 import { NewBatch } from "./batch_new.js";
 
 export function Batches({ parts, query }) {
-  if (parts[0] === "new") return html`<${NewBatch} owner=${query.get("user") || ""}/>`;
+  if (parts[0] === "new") return html`<${NewBatch} owner=${query.get("user") || ""} step=${query.get("step")}/>`;
   if (parts[0]) return html`<${Batch} key=${parts[0]} id=${parts[0]} owner=${query.get("user") || ""}/>`;
   return html`<${List} query=${query}/>`;
 }

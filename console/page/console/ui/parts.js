@@ -8,10 +8,11 @@ import { Icon } from "./icon.js";
 
 // Button. kind: "first", "harm", "bare", "small", "square", several with spaces
 // between. A square one has its text only in the title. While act's promise is pending
-// it cannot be pressed again.
-export function Button({ icon, kind = "", word, act, disabled, type = "button", title, ...rest }) {
+// it cannot be pressed again. why: the reason why it cannot be pressed yet.
+export function Button({ icon, kind = "", word, act, why, disabled = !!why, type = "button", title, ...rest }) {
   const [busy, setBusy] = useState(false);
   const here = useRef(true);
+  const [id] = useState(() => "why-" + ++fields);
   useEffect(() => () => { here.current = false; }, []);
   const press = async (event) => {
     if (busy || disabled) return event.preventDefault();
@@ -25,9 +26,9 @@ export function Button({ icon, kind = "", word, act, disabled, type = "button", 
     }
   };
   const square = kind.includes("square");
-  return html`<button type=${type} class=${"button " + kind} onClick=${press} aria-disabled=${busy || disabled ? "true" : undefined}
+  return html`<button type=${type} class=${"button " + kind} onClick=${press} aria-disabled=${busy || disabled ? "true" : undefined} aria-describedby=${why ? id : undefined}
     aria-label=${square ? title || word : undefined} title=${title || (square ? word : undefined)} ...${rest}>
-    ${busy ? html`<span class="wheel"></span>` : icon && html`<${Icon} name=${icon}/>`}${!square && html`<span>${word}</span>`}</button>`;
+    ${busy ? html`<span class="wheel"></span>` : icon && html`<${Icon} name=${icon}/>`}${!square && html`<span>${word}</span>`}</button>${why && html`<span class="quiet" id=${id}>${why}</span>`}`;
 }
 
 // State shows the colour, icon and name of a state.
