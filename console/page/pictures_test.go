@@ -26,6 +26,7 @@ var shots = []shot{
 	{"sign-in", "three&out=1", "", ""},
 	{"overview-none", "empty", "overview", ""},
 	{"overview-three", "three", "overview", ""},
+	{"overview-month", "three", "overview", `stage.press(".choice button", -1)`},
 	{"overview-many", "many", "overview", ""},
 	{"overview-broken", "broken", "overview", ""},
 	{"instances-none", "empty", "instances", ""},

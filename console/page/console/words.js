@@ -119,6 +119,7 @@ export function ago(when, now = Date.now()) {
 }
 
 export const clock = (when, seconds = true) => format(Intl.DateTimeFormat, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(when));
+export const dayOf = (when) => format(Intl.DateTimeFormat, { day: "numeric", month: "short" }).format(new Date(when));
 export const moment = (when) => format(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(new Date(when));
 // fold removes case and accents for searching.
 export const fold = (text) => String(text ?? "").normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();

@@ -6,6 +6,7 @@
 (() => {
   const asked = new URLSearchParams(location.search);
   const scene = asked.get("scene") || "three";
+  sessionStorage.clear(); // drafts of the page before
   if (asked.has("still")) { // pictures always show the same time
     const now = Date.UTC(2026, 4, 18, 9, 41, 12), Real = Date;
     window.Date = class extends Real {
@@ -145,6 +146,7 @@
       const { filter: _, endpoints: __, ...common } = defaults["webhook/options"];
       return json(200, body || common);
     }
+    if (path === "/admin/samples?interval=3600") return json(200, { interval: 3600, samples: Array.from({ length: scene === "empty" ? 1 : 720 }, (_, i) => ({ at: new Date((Math.floor(Date.now() / 3.6e6) - 719 + i) * 3.6e6).toISOString(), instances: {}, sent: wave(i, 2000), received: wave(i + 90, 3600), deliveries: wave(i + 40, 5200), failed: i % 31 ? 0 : 40 })).filter((_, i) => i < 200 || i > 230) });
     if (path === "/admin/samples") return json(200, { interval: 60, backup: scene === "empty" ? null : { every: "24h", lastAt: ago(broken ? 9 * 86400 : 5400), bytes: 4.1e8, failure: broken ? "no space left on device" : null, failedAt: broken ? ago(300) : null }, samples: samples() });
     const keeping = stage.keeping(request, path, body);
     if (keeping) return keeping;

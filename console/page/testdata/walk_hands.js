@@ -89,6 +89,36 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     want(chart.querySelectorAll("svg g[style] path:not(.area)").length === 6 && chart.querySelectorAll("path.running").length === 2, "each run is a line of its own");
     want(chart.querySelector("tbody th").textContent.includes("in progress") && chart.querySelectorAll("tbody td")[8].textContent === "unknown", "the table says it too");
   },
+  async "thirty days are drawn by the hour"() {
+    const hour = 3600000, now = Math.floor(Date.now() / hour) * hour;
+    const sample = (at, n, more) => ({ at: new Date(at).toISOString(), instances: {}, sent: null, received: n, deliveries: 0, failed: 0, oldestPendingSeconds: 0, fileBytes: 1e6, memoryBytes: 1e6, ...more });
+    const running = sample(Math.floor(Date.now() / 60000) * 60000, 7);
+    // The last hour was running when it was loaded; its minutes are known.
+    stage.answers["GET /admin/samples"] = () => stage.json(200, { interval: 60, backup: null, samples: [running] });
+    stage.answers["GET /admin/samples?interval=3600"] = () => stage.json(200, { interval: 3600, samples: [sample(now - 719 * hour, 100), sample(now - 718 * hour, 100), sample(now - 50 * hour, 30), sample(now - hour, 20), sample(now, 5)] });
+    await signIn("right");
+    await at("overview");
+    await press("30 days");
+    await later(300);
+    const chart = () => $(".chart"), sum = () => chart().querySelectorAll(".legend strong");
+    want($(".card h2:not(.unseen)") && $("main").textContent.includes("Hour by hour") && chart().querySelector("figcaption").textContent.includes("Total of 5h"), "the total says of what: " + chart().querySelector("figcaption").textContent);
+    want(sum()[0].textContent === "257" && sum()[1].textContent === "–", "what is unknown is no zero: " + sum()[0].textContent + " " + sum()[1].textContent);
+    want(chart().querySelectorAll("svg g[style] path:not(.area)").length === 4 && chart().querySelectorAll("path.running").length === 1, "gaps are gaps: " + chart().querySelectorAll("svg g[style] path:not(.area)").length);
+    const labels = [...chart().querySelectorAll("text[text-anchor=middle]")].map((one) => one.textContent);
+    want(labels.length > 3 && labels.every((one) => /^[A-Z][a-z]{2} \d+$/.test(one)) && new Set(labels).size === labels.length, "the axis has days: " + labels);
+    const row = (i) => chart().querySelectorAll("tbody tr")[i].textContent;
+    want(row(0).includes("in progress") && row(0).includes("7") && /\d{4}.*20unknown/.test(row(1)) && row(2).endsWith("unknownunknown"), "the table has hours with their day: " + [0, 1, 2].map(row));
+    stage.tell({ type: "figures", figures: { ...running, received: 11 } });
+    await later(200);
+    want(sum()[0].textContent === "261", "the running hour goes on: " + sum()[0].textContent);
+    await press("24 hours");
+    await later(200);
+    want(chart().querySelector("figcaption").textContent.includes("Total of 1m") && sum()[0].textContent === "11", "and minutes are minutes");
+    stage.answers["GET /admin/samples?interval=3600"] = () => stage.refusal(500, "INTERNAL");
+    await press("30 days");
+    await later(200);
+    want($(".card [role=alert]"), "an error is shown");
+  },
   async "a key with one scope each raises no alarm"() {
     for (const scope of ["read", "send", "manage", "pair", "webhook", "batch", "metrics", "media", "deliveries"]) {
       stage.session = { operator: false, key: { id: "1", name: scope, instances: ["*"], scopes: [scope], userId: "0196f0a0-0000-7000-8000-000000000001" } };

@@ -19,6 +19,23 @@ export async function loadSamples() {
   }
 }
 
+// byHour returns the samples of the last 30 days, one an hour: those loaded, and since the last of them,
+// which was still running, the sums of minutes.
+export function byHour(hours, minutes) {
+  const hourOf = (sample) => Math.floor(Date.parse(sample.at) / 3.6e6), last = hours.length ? hourOf(hours.at(-1)) : 0;
+  const made = new Map(hours.map((one) => [hourOf(one), one]));
+  made.delete(last);
+  for (const one of minutes) {
+    const hour = hourOf(one), sum = made.get(hour);
+    if (hour < last) continue;
+    made.set(hour, { ...one, ...sum && Object.fromEntries(figures.map((name) => [name, sum[name] + one[name]])) });
+  }
+  return [...made.values()];
+}
+
+// The figures that are counted.
+export const figures = ["received", "sent", "deliveries", "failed"];
+
 const minuteOf = (sample) => Math.floor(Date.parse(sample.at) / 60000);
 
 // The running minute is sent repeatedly until it ends.

@@ -3,7 +3,8 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../data/api.js";
 import { useCell } from "../data/cell.js";
 import { fleet, loadFleet } from "../data/fleet.js";
-import { loadSamples, samples } from "../data/samples.js";
+import { useLoaded } from "../data/loaded.js";
+import { byHour, figures, loadSamples, samples } from "../data/samples.js";
 import { can } from "../data/session.js";
 import { groupFor, groups, stateOf } from "../data/states.js";
 import { loadTroubles, pageOf, troubles } from "../data/troubles.js";
@@ -165,26 +166,33 @@ function Bar({ rows }) {
     <ul class="fleet-legend">${counts.map(([group, n]) => html`<li key=${group}><a class=${"plain " + group} href=${to(["instances"], { state: group })}><${Icon} name=${group}/><strong class="figures">${number(n)}</strong><span>${t("group." + group)}</span></a></li>`)}</ul></section>`;
 }
 
-const ranges = { hour: 60, day: 24 * 60 };
+// ranges are the number of steps and their seconds.
+const ranges = { hour: [60, 60], day: [24 * 60, 60], month: [30 * 24, 3600] };
 
 function Charts({ ring }) {
   const [range, setRange] = useState("hour");
-  const drawn = useMemo(() => seriesOf(ring.list, ranges[range]), [ring.list, range]);
+  const [n, step] = ranges[range], long = step > 60;
+  const hours = useLoaded(long ? "/admin/samples?interval=3600" : null);
+  const hour = Math.floor(Date.parse(ring.list.at(-1)?.at) / 3.6e6);
+  useEffect(() => { if (long) hours.load(); }, [hour]); // minutes are kept for a day only
+  const drawn = useMemo(() => seriesOf(long ? byHour(hours.value?.samples || [], ring.list) : ring.list, n, step), [ring.list, hours.value, range]);
   if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples}/>`;
-  return html`<section class="card"><header><h2>${t("charts.title")}</h2><${Choice} label=${t("charts.range")} value=${range} on=${setRange} options=${[["hour", t("charts.hour")], ["day", t("charts.day")]]}/></header>
-    <div class="pair charts"><${Chart} title=${t("charts.messages")} xs=${drawn.xs} series=${[{ key: "received", tone: "accent", fill: true, label: t("charts.received"), values: drawn.received }, { key: "sent", tone: "good", label: t("charts.sent"), values: drawn.sent }]}/>
-      <${Chart} title=${t("charts.deliveries")} xs=${drawn.xs} series=${[{ key: "deliveries", tone: "accent", fill: true, label: t("charts.attempts"), values: drawn.deliveries }, { key: "failed", tone: "bad", label: t("charts.failed"), values: drawn.failed }]}/></div></section>`;
+  const chart = (title, ...series) => html`<${Chart} title=${title} xs=${drawn.xs} step=${step} series=${series.map(([key, tone, label], i) => ({ key, tone, label, fill: !i, values: drawn[key] }))}/>`;
+  return html`<section class="card"><header><h2>${t(long ? "charts.byHour" : "charts.title")}</h2><${Choice} label=${t("charts.range")} value=${range} on=${setRange} options=${[["hour", t("charts.hour")], ["day", t("charts.day")], ["month", t("charts.month")]]}/></header>
+    <${Trouble} error=${hours.error} again=${hours.load}/>
+    <div class="pair charts">${chart(t("charts.messages"), ["received", "accent", t("charts.received")], ["sent", "good", t("charts.sent")])}
+      ${chart(t("charts.deliveries"), ["deliveries", "accent", t("charts.attempts")], ["failed", "bad", t("charts.failed")])}</div></section>`;
 }
 
-// seriesOf returns a value for each minute of the range, null where there is no sample.
-function seriesOf(list, minutes) {
-  const named = ["received", "sent", "deliveries", "failed"];
-  const made = { xs: [], ...Object.fromEntries(named.map((name) => [name, []])) };
-  const byMinute = new Map(list.map((sample) => [Math.floor(Date.parse(sample.at) / 60000), sample]));
-  const last = list.length ? Math.floor(Date.parse(list.at(-1).at) / 60000) : Math.floor(Date.now() / 60000);
-  for (let minute = last - minutes + 1; minute <= last; minute++) {
-    made.xs.push(minute * 60);
-    for (const name of named) made[name].push(byMinute.get(minute)?.[name] ?? null);
+// seriesOf returns a value for each of the last n steps, null where there is no sample.
+function seriesOf(list, n, step) {
+  const made = { xs: [], ...Object.fromEntries(figures.map((name) => [name, []])) };
+  const placeOf = ({ at }) => Math.floor(Date.parse(at) / 1000 / step);
+  const byStep = new Map(list.map((sample) => [placeOf(sample), sample]));
+  const last = placeOf(list.at(-1) || { at: new Date() });
+  for (let i = last - n + 1; i <= last; i++) {
+    made.xs.push(i * step);
+    for (const name of figures) made[name].push(byStep.get(i)?.[name] ?? null);
   }
   return made;
 }

@@ -1,16 +1,16 @@
 // A chart of figures over time, and the same as a table for screen readers.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
-import { clock, number, span, t } from "../words.js";
+import { clock, dayOf, moment, number, span, t } from "../words.js";
 
 // The chart scales with the page: these are sixteenths of a rem.
 const height = 200, left = 40, top = 8, right = 12, bottom = 24;
 const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-// Chart draws series, each {key, tone, fill, label, values}, over the seconds in xs, which
-// are a minute apart. A value is null where it is unknown; the last minute is still running.
-// The legend shows the total, or the minute under the pointer.
-export function Chart({ title, xs, series }) {
+// Chart draws series, each {key, tone, fill, label, values}, over the seconds in xs, which are a
+// step apart: a minute or an hour. A value is null where it is unknown; the last step is still
+// running. The legend shows the total of what is known, or the step under the pointer.
+export function Chart({ title, xs, step, series }) {
   const box = useRef(null);
   const [width, setWidth] = useState(0);
   const [at, setAt] = useState(-1);
@@ -20,19 +20,26 @@ export function Chart({ title, xs, series }) {
     return () => watch.disconnect();
   }, []);
   const last = xs.length - 1, pointed = at >= 0 && at <= last;
-  const known = xs.filter((_, i) => series[0].values[i] !== null).length;
+  const known = xs.filter((_, i) => series.some((one) => one.values[i] !== null)).length;
   const point = ({ offsetX }) => setAt(Math.max(0, Math.min(last, Math.round((offsetX / unit() - left) / (width - left - right) * last))));
-  return html`<figure class="chart"><figcaption><h3>${title} <span class="quiet">${pointed ? timeOf(xs, at) : t("charts.total", { span: span(known * 60) })}</span></h3><ul class="legend">${series.map((one) => html`<li key=${one.key}><span class="line" style=${{ background: `var(--${one.tone})` }}></span>${one.label}<strong class="figures">${known ? figure(pointed ? one.values[at] : one.values.reduce((sum, n) => sum + n, 0)) : "–"}</strong></li>`)}</ul></figcaption>
-    <div class="plot" ref=${box} aria-hidden="true">${width > left + right && last > 0 && html`<svg viewBox=${`0 0 ${width} ${height}`} onPointerMove=${point} onPointerLeave=${() => setAt(-1)}><${Drawn} xs=${xs} series=${series} width=${width} at=${pointed ? at : -1}/></svg>`}</div>
+  return html`<figure class="chart"><figcaption><h3>${title} <span class="quiet">${pointed ? timeOf(xs, at, step) : t("charts.total", { span: span(known * step) })}</span></h3><ul class="legend">${series.map((one) => html`<li key=${one.key}><span class="line" style=${{ background: `var(--${one.tone})` }}></span>${one.label}<strong class="figures">${pointed ? figure(one.values[at]) : totalOf(one.values)}</strong></li>`)}</ul></figcaption>
+    <div class="plot" ref=${box} aria-hidden="true">${width > left + right && last > 0 && html`<svg viewBox=${`0 0 ${width} ${height}`} onPointerMove=${point} onPointerLeave=${() => setAt(-1)}><${Drawn} xs=${xs} step=${step} series=${series} width=${width} at=${pointed ? at : -1}/></svg>`}</div>
     <details class="as-table"><summary>${t("chart.table")}</summary><div class="scrolled" tabindex="0" role="region" aria-label=${title}><table><thead><tr><th scope="col">${t("chart.time")}</th>${series.map((one) => html`<th scope="col" key=${one.key}>${one.label}</th>`)}</tr></thead>
-      <tbody>${rowsOf(xs).map((i) => html`<tr key=${i}><th scope="row">${timeOf(xs, i)}</th>${series.map((one) => html`<td class="number" key=${one.key}>${figure(one.values[i])}</td>`)}</tr>`)}</tbody></table></div></details></figure>`;
+      <tbody>${rowsOf(xs).map((i) => html`<tr key=${i}><th scope="row">${timeOf(xs, i, step)}</th>${series.map((one) => html`<td class="number" key=${one.key}>${figure(one.values[i])}</td>`)}</tr>`)}</tbody></table></div></details></figure>`;
 }
 
 const figure = (n) => n === null ? t("unknown") : number(n);
-const timeOf = (xs, i) => clock(xs[i] * 1000, false) + (i === xs.length - 1 ? " " + t("charts.running") : "");
+
+// totalOf returns the sum of the known values, a dash if none is.
+function totalOf(values) {
+  const known = values.filter((n) => n !== null);
+  return known.length ? number(known.reduce((sum, n) => sum + n, 0)) : "–";
+}
+
+const timeOf = (xs, i, step) => (step > 60 ? moment(xs[i] * 1000) : clock(xs[i] * 1000, false)) + (i === xs.length - 1 ? " " + t("charts.running") : "");
 
 // runsOf splits values into runs of known ones: [first index, values]. The step to the
-// running minute is a run of its own.
+// running one is a run of its own.
 function runsOf(values, last) {
   const runs = [];
   values.forEach((value, i) => {
@@ -43,10 +50,10 @@ function runsOf(values, last) {
   return runs;
 }
 
-// rowsOf returns the latest minutes for the table, newest first.
+// rowsOf returns the latest steps for the table, newest first.
 const rowsOf = (xs) => xs.map((_, i) => i).reverse().slice(0, 60);
 
-function Drawn({ xs, series, width, at }) {
+function Drawn({ xs, step: apart, series, width, at }) {
   const last = xs.length - 1, floor = height - bottom;
   const high = Math.max(4, ...series.map((one) => Math.max(...one.values))) * 1.1;
   const x = (i) => (left + i / last * (width - left - right)).toFixed(1), y = (value) => (floor - value / high * (floor - top)).toFixed(1);
@@ -54,7 +61,7 @@ function Drawn({ xs, series, width, at }) {
   const step = stepOf(high / 4);
   const values = Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step);
   return html`${values.map((value) => html`<g key=${"y" + value}><path class="grid" d=${`M${left} ${y(value)}H${width - right}`}/><text x=${left - 8} y=${y(value)} dy="0.35em" text-anchor="end">${short(value)}</text></g>`)}
-    ${timesOf(xs, (width - left - right) / 72).map((i) => html`<text key=${"x" + i} x=${x(i)} y=${height - 4} text-anchor="middle">${clock(xs[i] * 1000, false)}</text>`)}
+    ${timesOf(xs, apart, (width - left - right) / 72).map((i) => html`<text key=${"x" + i} x=${x(i)} y=${height - 4} text-anchor="middle">${apart > 60 ? dayOf(xs[i] * 1000) : clock(xs[i] * 1000, false)}</text>`)}
     ${series.map((one) => html`<g key=${one.key} style=${{ stroke: `var(--${one.tone})` }}>${runsOf(one.values, last).map((run) => html`${one.fill && html`<path class="area" style=${{ fill: `var(--${one.tone}-tint)` }} d=${line(run) + `V${floor}H${x(run[0])}Z`}/>`}<path class=${run[0] + run[1].length > last ? "running" : ""} d=${line(run)}/>`)}${at >= 0 && one.values[at] !== null && html`<circle cx=${x(at)} cy=${y(one.values[at])} r="3"/>`}</g>`)}
     ${at >= 0 && html`<path class="grid at" d=${`M${x(at)} ${top}V${floor}`}/>`}`;
 }
@@ -65,11 +72,16 @@ function stepOf(n) {
   return [1, 2, 5, 10].map((one) => one * size).find((one) => one >= n);
 }
 
-// timesOf returns the positions of round times, at most most of them.
-function timesOf(xs, most) {
+// timesOf returns the positions of round times, or of the first hours of days, at most most of them.
+function timesOf(xs, apart, most) {
+  const inner = xs.map((_, i) => i).slice(1, -1);
+  if (apart > 60) {
+    const days = inner.filter((i) => new Date(xs[i] * 1000).getHours() === 0);
+    return days.filter((_, n) => n % Math.ceil(days.length / most) === 0);
+  }
   const away = new Date(xs[0] * 1000).getTimezoneOffset() * 60;
   const step = 60 * ([5, 10, 15, 30, 60, 120, 180, 240, 360].find((one) => xs.length / one <= most) || 720);
-  return xs.map((_, i) => i).filter((i) => (xs[i] - away) % step === 0 && i > 0 && i < xs.length - 1);
+  return inner.filter((i) => (xs[i] - away) % step === 0);
 }
 
 const short = (n) => n >= 1e6 ? number(n / 1e6, 1) + " M" : n >= 1e4 ? number(n / 1e3) + " k" : number(n);
