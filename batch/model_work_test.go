@@ -218,6 +218,9 @@ func (m *modelBatch) first() int {
 // passes returns the item that waits and whose end the batch reported after so many more
 // events; -1 for none. It can only have been skipped, for one that is given ends later.
 func (m *modelBatch) passes(after int) int {
+	if 100*(len(m.items)-m.count(record.ItemPending, record.ItemSending)+1)/len(m.items) == m.shown {
+		return m.silent()
+	}
 	all, next := m.news(), len(m.events)+after
 	if next >= len(all) || all[next].Kind != event.BatchProgress {
 		return -1
@@ -235,6 +238,19 @@ func (m *modelBatch) passes(after int) int {
 		return -1
 	}
 	return at
+}
+
+// silent is passes in a batch of so many items that one more end is no progress to report: the
+// item whose turn it is, or one of those for whose turns an instance is too choosy.
+func (m *modelBatch) silent() int {
+	first, seen := m.first(), m.seen().items
+	for at, i := range m.items {
+		skipped := i.status == record.ItemPending && seen[at].Status == record.ItemSkipped && len(seen[at].Attempts) == len(i.tries)
+		if skipped && (at == first || at == m.current || m.given() < 0) {
+			return at
+		}
+	}
+	return -1
 }
 
 // pass ends the item that passes returns without a send, and commits that. It is the first
