@@ -100,7 +100,7 @@ func (m *modelBatch) wait(open bool) bool {
 // stuck reports whether none of the batch's instances can send now. Where another
 // batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
-	if m.contended() || m.env.made > 0 { // what a process that died had in flight takes room since
+	if m.unsure() {
 		switch m.peek() {
 		case event.BatchWaitingInstance:
 			return true
@@ -267,9 +267,9 @@ func (m *modelBatch) pass(able []int64) {
 	}
 	next := m.given() // after it, by the room that it did not need
 	might := func(id int64) bool {
-		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.contended() || next >= 0 && m.went(id, next))
+		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.unsure() || next >= 0 && m.went(id, next))
 	}
-	if m.contended() { // another may have had the room since
+	if m.unsure() {
 		able = nil
 		for _, ref := range m.spec.request.Instances {
 			able = append(able, ref.ID)
