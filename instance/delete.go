@@ -65,7 +65,7 @@ func noMessages(tx *store.Tx, id int64) error {
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{processing, callAnswers, readsDue} {
+	for _, bucket := range []string{callAnswers, readsDue} {
 		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
 			return err
 		}

@@ -50,7 +50,6 @@
 //	proxy           id                       -> JSON of the URL with its password, and for what it is
 //	call_answer     instance + caller        -> when the text that answers calls was last sent, in milliseconds
 //	read_due        instance + n             -> JSON of a message that is to be marked as read
-//	processing      instance + process id    -> JSON of a send that was accepted and has not ended
 //
 // Ids are big-endian 64-bit numbers that count from 1 and are never reused.
 package instance

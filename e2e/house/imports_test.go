@@ -99,7 +99,7 @@ var mayImport = map[string][]string{
 	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "console/trouble", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store", "cluster"},
 	"httpapi/sockets":           {"access", "console/feed", "event", "httpapi/rest", "httpapi/tokens", "instance", "internal/peers"},
 	"httpapi/batches":           {"access", "batch", "batch/mailing", "batch/record", "dispatch", "event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "internal/plural", "internal/sheet", "media", "messages", "store", "batch/optout", "batch/paging"},
-	"httpapi/deliveries":        {"batch", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi/openapi", "httpapi/rest", "instance/webhooks", "store"},
+	"httpapi/deliveries":        {"batch", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "instance/webhooks", "store"},
 	"httpapi/sends":             {"batch", "event", "httpapi/alerts", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/later", "media", "messages", "store", "media/display"},
 	"httpapi/files":             {"event", "httpapi/openapi", "httpapi/rest", "instance", "media/cache", "media/display", "media/link", "messages", "store", "media/kept", "batch"},
 	"httpapi/chats":             {"event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/erasure", "media", "messages"},
