@@ -169,42 +169,6 @@ func TestInstancePagesByKeyboard(t *testing.T) {
 	page.Await(`!document.querySelector("dialog[open]") && document.querySelector(".empty")`)
 }
 
-// TestPaletteByKeyboard opens an instance and an action by Ctrl and K, and closes the palette with
-// Escape.
-func TestPaletteByKeyboard(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("drives a browser")
-	}
-	url, page := stage(t)+"/?", browser.Open(t).Page()
-	page.Size(1280, 800, false)
-	opened(page, url, shot{scene: "many", place: "overview"})
-	ctrlK := func() {
-		t.Helper()
-		for _, kind := range []string{"rawKeyDown", "keyUp"} {
-			page.Do("Input.dispatchKeyEvent", map[string]any{"type": kind, "key": "k", "code": "KeyK", "windowsVirtualKeyCode": 75, "modifiers": 2}, nil)
-		}
-		page.Await(`document.activeElement?.matches("dialog [role=combobox]")`)
-	}
-	ctrlK()
-	page.Type("store-17")
-	page.Await(`document.querySelector("[role=option]").textContent.includes("store-17") && document.querySelectorAll("[role=option]").length === 50`)
-	page.Press("ArrowDown", "ArrowUp", "ArrowUp")
-	page.Await(`document.querySelectorAll("[role=option]")[49].getBoundingClientRect().bottom <= document.querySelector(".palette").getBoundingClientRect().bottom`)
-	page.Press("ArrowDown", "Enter")
-	page.Await(`!document.querySelector("dialog") && location.hash.startsWith("#/instances/store-17") && document.activeElement === document.querySelector("main h1")`)
-	ctrlK()
-	page.Type("audit")
-	page.Press("Enter")
-	page.Await(`location.hash === "#/audit" && document.activeElement === document.querySelector("main h1")`)
-	focus(t, page, `.tools .button`)
-	page.Press("Enter")
-	page.Await(`document.activeElement?.matches("dialog [role=combobox]")`)
-	page.Type("x")
-	page.Press("Escape")
-	page.Await(`!document.querySelector("dialog") && document.activeElement?.matches(".tools .button")`)
-}
-
 // TestOperatorPagesByKeyboard creates a key, edits it by its menu and opens a delivery
 // without a pointer.
 func TestOperatorPagesByKeyboard(t *testing.T) {

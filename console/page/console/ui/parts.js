@@ -12,7 +12,7 @@ import { Icon } from "./icon.js";
 export function Button({ icon, kind = "", word, act, why, disabled = !!why, type = "button", title, ...rest }) {
   const [busy, setBusy] = useState(false);
   const here = useRef(true);
-  const [id] = useState(() => "why-" + ++fields);
+  const id = why && "why-" + word.replace(/\W/g, "");
   useEffect(() => () => { here.current = false; }, []);
   const press = async (event) => {
     if (busy || disabled) return event.preventDefault();
@@ -26,7 +26,7 @@ export function Button({ icon, kind = "", word, act, why, disabled = !!why, type
     }
   };
   const square = kind.includes("square");
-  return html`<button type=${type} class=${"button " + kind} onClick=${press} aria-disabled=${busy || disabled ? "true" : undefined} aria-describedby=${why ? id : undefined}
+  return html`<button type=${type} class=${"button " + kind} onClick=${press} aria-disabled=${busy || disabled ? "true" : undefined} aria-describedby=${id || undefined}
     aria-label=${square ? title || word : undefined} title=${title || (square ? word : undefined)} ...${rest}>
     ${busy ? html`<span class="wheel"></span>` : icon && html`<${Icon} name=${icon}/>`}${!square && html`<span>${word}</span>`}</button>${why && html`<span class="quiet" id=${id}>${why}</span>`}`;
 }
@@ -162,5 +162,3 @@ export function Meter({ used, of, label, plain }) {
   const tone = plain ? "" : part >= 1 ? "bad" : part >= 0.8 ? "busy" : "";
   return html`<div class=${"meter " + tone} role="meter" aria-label=${label} aria-valuemin="0" aria-valuemax=${of} aria-valuenow=${Math.min(used, of)}><span style=${{ width: part * 100 + "%" }}></span></div>`;
 }
-
-export const count = (key, n) => many(key, n);
