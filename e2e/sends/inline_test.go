@@ -57,6 +57,9 @@ func TestSendTakesTheFileOfAStoredMessage(t *testing.T) {
 	}
 }
 
+// pointer is the part of a message that names its file.
+type pointer struct{ Content struct{ DirectPath, MediaKey string } }
+
 // TestStoredFileIsUploadedOnlyWhenNeeded: sent as a kind whose files are encrypted alike, it is the file that WhatsApp
 // has. Otherwise, and when WhatsApp has lost it, it is uploaded: as the phone has it, or as it is kept here.
 func TestStoredFileIsUploadedOnlyWhenNeeded(t *testing.T) {
@@ -64,7 +67,7 @@ func TestStoredFileIsUploadedOnlyWhenNeeded(t *testing.T) {
 	c := newCabinet(t)
 	m := c.Sent(t, 0, c.PostJSON(t, c.Fill("/instance/$name/send/media"), `{"number":"$bob","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"one"}}`), `{}`)
 	c.await(m.KeyID, "STORED", "")
-	send := func(id int64, kind string, uploads int) (sent struct{ Content struct{ DirectPath, MediaKey string } }) {
+	send := func(id int64, kind string, uploads int) (sent pointer) {
 		t.Helper()
 		before := c.Sandbox.MediaUploaded()
 		a := c.PostJSON(t, c.Fill("/instance/$name/send/media"), fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":%q,"messageId":%d,"caption":"two","fileName":"b.jpg"}}`, kind, id))
