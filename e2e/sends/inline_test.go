@@ -58,7 +58,9 @@ func TestSendTakesTheFileOfAStoredMessage(t *testing.T) {
 }
 
 // pointer is the part of a message that names its file.
-type pointer struct{ Content struct{ DirectPath, MediaKey string } }
+type pointer struct {
+	Content struct{ DirectPath, MediaKey string }
+}
 
 // TestStoredFileIsUploadedOnlyWhenNeeded: sent as a kind whose files are encrypted alike, it is the file that WhatsApp
 // has. Otherwise, and when WhatsApp has lost it, it is uploaded: as the phone has it, or as it is kept here.
