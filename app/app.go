@@ -104,7 +104,7 @@ type App struct {
 	known      contacts
 	pacer      *pace.Pacer
 	supervisor *instance.Supervisor
-	processor  *instance.Processor
+	processor  *later.Processor
 	scheduled  *later.Scheduler
 	erasures   *erasure.Book
 	engine     *batch.Engine
@@ -444,7 +444,7 @@ func (a *App) startProcessor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.processor = instance.NewProcessor(instance.ProcessorConfig{
+	a.processor = later.NewProcessor(later.ProcessorConfig{
 		Store: a.store, Registry: a.registry, Supervisor: a.supervisor,
 		Workers: int(p.Workers), QueueSize: int(p.QueueSize), Timeout: p.Timeout, Release: media.Release, Restored: restored, Logger: a.log,
 	})

@@ -335,6 +335,10 @@ func (m *modelBatch) contended() bool {
 	})
 }
 
+// unsure reports whether an instance may have had room that is not seen any more: another batch asked for
+// it too, or the process died since and counts what it had in flight as sent.
+func (m *modelBatch) unsure() bool { return m.contended() || m.env.made > 0 }
+
 // uses reports whether an instance is one of the batch's.
 func (m *modelBatch) uses(id int64) bool {
 	return slices.ContainsFunc(m.spec.request.Instances, func(r record.InstanceRef) bool { return r.ID == id })

@@ -219,7 +219,7 @@ func (m *modelBatch) goOn(e ending, rest time.Duration) {
 	m.rests = m.env.now.Add(rest)
 	m.looks()
 	contended := m.contended()
-	had := contended && m.passes(len(kinds)) >= 0 // an instance, whose room another batch had since
+	had := m.unsure() && m.passes(len(kinds)) >= 0 // an instance
 	if rest == 0 && open && (had || len(able) > 0) && m.env.hard.IsZero() {
 		switch {
 		case m.passes(len(kinds)) >= 0:

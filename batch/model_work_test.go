@@ -100,7 +100,7 @@ func (m *modelBatch) wait(open bool) bool {
 // stuck reports whether none of the batch's instances can send now. Where another
 // batch asked for the same room, what the batch reported shows the result.
 func (m *modelBatch) stuck() bool {
-	if m.contended() || m.env.made > 0 { // what a process that died had in flight takes room since
+	if m.unsure() {
 		switch m.peek() {
 		case event.BatchWaitingInstance:
 			return true
@@ -218,6 +218,9 @@ func (m *modelBatch) first() int {
 // passes returns the item that waits and whose end the batch reported after so many more
 // events; -1 for none. It can only have been skipped, for one that is given ends later.
 func (m *modelBatch) passes(after int) int {
+	if 100*(len(m.items)-m.count(record.ItemPending, record.ItemSending)+1)/len(m.items) == m.shown {
+		return m.silent()
+	}
 	all, next := m.news(), len(m.events)+after
 	if next >= len(all) || all[next].Kind != event.BatchProgress {
 		return -1
@@ -237,6 +240,19 @@ func (m *modelBatch) passes(after int) int {
 	return at
 }
 
+// silent is passes in a batch of so many items that one more end is no progress to report: the
+// item whose turn it is, or one of those for whose turns an instance is too choosy.
+func (m *modelBatch) silent() int {
+	first, seen := m.first(), m.seen().items
+	for at, i := range m.items {
+		skipped := i.status == record.ItemPending && seen[at].Status == record.ItemSkipped && len(seen[at].Attempts) == len(i.tries)
+		if skipped && (at == first || at == m.current || m.given() < 0) {
+			return at
+		}
+	}
+	return -1
+}
+
 // pass ends the item that passes returns without a send, and commits that. It is the first
 // one, like an item that is given, or the one that just went back.
 func (m *modelBatch) pass(able []int64) {
@@ -251,9 +267,9 @@ func (m *modelBatch) pass(able []int64) {
 	}
 	next := m.given() // after it, by the room that it did not need
 	might := func(id int64) bool {
-		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.contended() || next >= 0 && m.went(id, next))
+		return m.may(id, at) || m.allowed(id, at, m.env.now) && (m.unsure() || next >= 0 && m.went(id, next))
 	}
-	if m.contended() { // another may have had the room since
+	if m.unsure() {
 		able = nil
 		for _, ref := range m.spec.request.Instances {
 			able = append(able, ref.ID)

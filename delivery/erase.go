@@ -100,28 +100,8 @@ func (x *Eraser) Event(tx *store.Tx, seq uint64) (n int, ended []Ended, err erro
 }
 
 // erase removes the body of a record and what names the chat.
-func (x *Eraser) erase(tx *store.Tx, old Record) (ended Ended, err error) {
-	l := x.Ledger
-	if old.Waits() {
-		if ended.Follows, err = l.leave(tx, placeOf(old), old.DueAt()); err != nil {
-			return ended, err
-		}
-	}
-	ended.Record = old.erased()
-	if !l.cfg.Log && !old.InMemory() {
-		return ended, l.dropRecord(tx, old)
-	}
-	if old.OwnBody {
-		err = tx.Delete(bodies, store.Key(old.ID))
-	}
-	if old.EventSeq != 0 && old.ReplayOf != 0 {
-		err = errors.Join(err, tx.Delete(holds, store.Key(old.EventSeq, old.ID)))
-	}
-	err = errors.Join(err, l.putRecord(tx, ended.Record, &old))
-	if err != nil || old.EventSeq == 0 {
-		return ended, err
-	}
-	return ended, l.release(tx, old.EventSeq)
+func (x *Eraser) erase(tx *store.Tx, old Record) (Ended, error) {
+	return x.Ledger.strip(tx, old, old.erased())
 }
 
 // erased returns the record without what names a person. If its delivery is in the memory queue, its end is still to

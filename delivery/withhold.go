@@ -67,14 +67,19 @@ func (l *Ledger) withholdOne(tx *store.Tx, lane Lane, access uint64, id uint64) 
 }
 
 // withhold removes the body of a credential.
-func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
-	ended.Record = old.withheld()
+func (l *Ledger) withhold(tx *store.Tx, old Record) (Ended, error) {
+	return l.strip(tx, old, old.withheld())
+}
+
+// strip puts bare in the place of a record, removes its body, and takes it out of its line if it waits.
+func (l *Ledger) strip(tx *store.Tx, old, bare Record) (ended Ended, err error) {
+	ended.Record = bare
 	if old.Waits() {
 		if ended.Follows, err = l.leave(tx, placeOf(old), old.DueAt()); err != nil {
 			return ended, err
 		}
 	}
-	if !l.cfg.Log {
+	if !l.cfg.Log && !old.InMemory() {
 		return ended, l.dropRecord(tx, old)
 	}
 	if old.OwnBody {
@@ -83,7 +88,7 @@ func (l *Ledger) withhold(tx *store.Tx, old Record) (ended Ended, err error) {
 	if old.EventSeq != 0 && old.ReplayOf != 0 {
 		err = errors.Join(err, tx.Delete(holds, store.Key(old.EventSeq, old.ID)))
 	}
-	err = errors.Join(err, l.putRecord(tx, ended.Record, &old))
+	err = errors.Join(err, l.putRecord(tx, bare, &old))
 	if err != nil || old.EventSeq == 0 {
 		return ended, err
 	}

@@ -120,7 +120,7 @@ func errorTable() []mapping {
 		{logbook.ErrReplayRuns, http.StatusConflict, "REPLAY_RUNNING", "a replay is already running; wait for its end or delete it"},
 		{messages.ErrNoAnchor, http.StatusConflict, "NO_ANCHOR", ""},
 		{messages.ErrNoMessage, http.StatusNotFound, "MESSAGE_NOT_FOUND", ""},
-		{instance.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},
+		{later.ErrQueueFull, http.StatusServiceUnavailable, "MESSAGE_PROCESSING_QUEUE_FULL", ""},
 		{media.ErrNotFound, http.StatusNotFound, "UPLOAD_NOT_FOUND", "there is no such upload, or it expired"},
 		{event.ErrNoMedia, http.StatusUnprocessableEntity, "MESSAGE_WITHOUT_MEDIA", ""},
 		{event.ErrMediaGone, http.StatusGone, "MEDIA_GONE", ""},

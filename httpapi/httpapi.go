@@ -50,10 +50,10 @@ type Config struct {
 	Messages   *messages.Archive
 	Supervisor *instance.Supervisor
 	Engine     *batch.Engine
-	OptOuts    *optout.Book        // of Store
-	Processor  *instance.Processor // carries out asynchronous sends
-	Scheduled  *later.Scheduler    // keeps the sends of a later time
-	Erasures   *erasure.Book       // removes what is stored about people
+	OptOuts    *optout.Book     // of Store
+	Processor  *later.Processor // carries out asynchronous sends
+	Scheduled  *later.Scheduler // keeps the sends of a later time
+	Erasures   *erasure.Book    // removes what is stored about people
 	Media      *media.Library
 	Hub        sockets.Hub     // nil: the WebSocket paths answer 404
 	Outbox     *outbox.Outbox  // of Store

@@ -18,6 +18,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/sockets"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/media"
 )
 
@@ -103,7 +104,7 @@ func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	decoded[map[string]any](t, r.as(token, "GET", "/instance/a/connect", ""))
 	r.line.Account = uploader{}
 	r.line.online.Store(true)
-	r.api.sends.Processor = instance.NewProcessor(instance.ProcessorConfig{
+	r.api.sends.Processor = later.NewProcessor(later.ProcessorConfig{
 		Store: r.store, Registry: r.registry, Supervisor: r.api.sends.Supervisor, Workers: 1, QueueSize: 1,
 	})
 	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))

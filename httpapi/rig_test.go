@@ -229,7 +229,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 		},
 		Person: func(string) []string { return nil },
 	})
-	processor := instance.NewProcessor(instance.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
+	processor := later.NewProcessor(later.ProcessorConfig{Store: st, Registry: r.registry, Supervisor: sup})
 	who := rest.Access{Sessions: access.NewSessions(st), Links: access.NewLinks(st)}
 	if who.Keys, err = access.OpenKeys(st, r.logger()); err != nil {
 		t.Fatal(err)

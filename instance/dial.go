@@ -105,3 +105,28 @@ func (k *keeper) quiet() {
 	k.halt()
 	k.session.Disconnect()
 }
+
+// AwaitOnline waits until the instance is connected. The error wraps
+// event.ErrNotConnected when ctx ends first. Others: ErrNotFound, event.ErrWrongNetwork.
+func (s *Supervisor) AwaitOnline(ctx context.Context, id int64) error {
+	k, err := s.keeper(ctx, id)
+	if err != nil {
+		return err
+	}
+	for {
+		k.mu.Lock()
+		changed := k.changed
+		k.mu.Unlock()
+		if k.session.Online() {
+			return nil
+		}
+		if err := k.session.WrongNetwork(); err != nil {
+			return fmt.Errorf("instance %d: %w", id, err)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
+		}
+	}
+}

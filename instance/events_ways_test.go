@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -168,45 +167,6 @@ func (s *syncBuffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()
-}
-
-// TestAsynchronousSendEventIsInItsCommit, for a success and for a failure.
-func TestAsynchronousSendEventIsInItsCommit(t *testing.T) {
-	for name, fail := range map[string]error{"sent": nil, "failed": event.ErrOutcomeUnknown} {
-		t.Run(name, func(t *testing.T) {
-			connected(t, func(r *rig, id int64, s *session) {
-				r.openLedger()
-				r.options(id, webhooks.OptionsChange{Durable: true})
-				s.send = func() error { return fail }
-				p := r.processor(nil)
-				defer stopProcessor(t, p)
-				film := r.film()
-				process := r.accept(p, id)
-				synctest.Wait()
-				r.commit = nil
-				ends := 0
-				film.each(func(s *store.Store) {
-					_ = s.View(func(tx *store.Tx) error {
-						waits, written := has(processing)(tx, id), len(storedEvents(t, s, id)) > 0
-						if waits == written {
-							t.Errorf("the job waits: %t, its end is published: %t", waits, written)
-						}
-						if written {
-							ends++
-						}
-						return nil
-					})
-				})
-				if ends != 1 {
-					t.Errorf("%d commits tell of the end", ends)
-				}
-				e := r.events(id)[0]
-				if !strings.Contains(string(e.Body), process) || e.RequestID != "req-7" || e.About.Chat != "123@g.us" {
-					t.Errorf("published %s about %+v", e.Body, e.About)
-				}
-			})
-		})
-	}
 }
 
 func TestPasskeyEndEventIsInStateCommit(t *testing.T) {

@@ -184,7 +184,7 @@ func TestPauseHoldsDurableEventsOverRestarts(t *testing.T) {
 		t.Errorf("a pause of what is not durable: %s", code)
 	}
 	s.options(`{"durable":true}`)
-	for _, body := range []string{`{"expiresIn":59}`, `{"expiresIn":604801}`} {
+	for _, body := range []string{`{}`, `{"expiresIn":null}`, `{"expiresIn":"60"}`, `{"expiresIn":59}`, `{"expiresIn":604801}`} {
 		if code := s.refused(http.MethodPost, "/receivers/"+id+"/pause", body); code != "INVALID_EXPIRES_IN" {
 			t.Errorf("%s: %s", body, code)
 		}

@@ -73,9 +73,13 @@ func TestPresenceAutoTakesTheTimeOfTheText(t *testing.T) {
 			t.Errorf("%s: sent after %v", row.body, took)
 		}
 		var states []string
-		for _, c := range phone.ChatStates()[before:] {
-			states = append(states, c.State)
-		}
+		s.Await(row.body, func() bool { // the phone handles them beside the answer
+			states = nil
+			for _, c := range phone.ChatStates()[before:] {
+				states = append(states, c.State)
+			}
+			return len(states) >= len(strings.Fields(row.states))
+		})
 		if got := strings.Join(states, " "); got != row.states {
 			t.Errorf("%s: shown %q, not %q", row.body, got, row.states)
 		}

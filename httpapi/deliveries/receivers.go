@@ -16,6 +16,7 @@ import (
 	"postern/delivery/receivers"
 	"postern/event"
 	"postern/httpapi/rest"
+	"postern/httpapi/strict"
 )
 
 // Receiver is a destination of webhooks with what is known of it.
@@ -364,7 +365,10 @@ type pauseRequest struct {
 
 func (a *API) pauseReceiver(c *rest.Call) error {
 	var in pauseRequest
-	if err := c.Decode(&in, rest.MaxBody); err != nil {
+	err := c.Decode(&in, rest.MaxBody)
+	if wrong, ok := errors.AsType[*strict.Error](err); ok && wrong.Path == "expiresIn" {
+		in.ExpiresIn = 0 // absent or of another type, which has the same answer
+	} else if err != nil {
 		return err
 	}
 	least, most := int64(receivers.LeastPause/time.Second), int64(receivers.MostPause/time.Second)

@@ -14,6 +14,7 @@ import (
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/media"
 	"postern/messages"
 	"postern/store"
@@ -173,7 +174,7 @@ func (a *API) sendLater(c *rest.Call, out event.Outgoing, attributes event.Attri
 		Message:      "the message is being sent; the event send.message has the result",
 		InstanceName: c.Instance.Name,
 	}
-	d := instance.Deferred{Instance: c.Instance.ID, Out: out, Attributes: attributes, RequestID: c.RequestID, OwnUpload: ownUpload}
+	d := later.Deferred{Instance: c.Instance.ID, Out: out, Attributes: attributes, RequestID: c.RequestID, OwnUpload: ownUpload}
 	if keep := rest.KeepInCommit[acceptedSend](c, http.StatusAccepted); keep != nil {
 		d.InCommit = func(tx *store.Tx, process string) error {
 			kept := answer
@@ -199,7 +200,7 @@ func (a *API) mayMentionAll(c *rest.Call, out event.Outgoing) error {
 }
 
 // dropUpload removes the file of a send that was not accepted.
-func (a *API) dropUpload(c *rest.Call, d instance.Deferred) {
+func (a *API) dropUpload(c *rest.Call, d later.Deferred) {
 	if !d.OwnUpload {
 		return
 	}

@@ -22,8 +22,8 @@ type Config struct {
 	Store        *store.Store
 	Messages     *messages.Archive
 	Supervisor   *instance.Supervisor
-	Processor    *instance.Processor // carries out asynchronous sends
-	Scheduled    *later.Scheduler    // keeps the sends of a later time
+	Processor    *later.Processor // carries out asynchronous sends
+	Scheduled    *later.Scheduler // keeps the sends of a later time
 	Media        *media.Library
 	MaxMedia     int64 // bytes of the file of a multipart body
 	MaxInline    int64 // bytes of a file in a JSON body

@@ -1,6 +1,15 @@
-// Package later sends messages at a time that the caller chose.
+// Package later sends messages after the calls that asked for them were answered: at a time
+// that the caller chose, by a [Scheduler], or as soon as the instance can, by a [Processor].
 //
-// # Flow
+// # Asynchronous sends
+//
+// [Processor.Accept] stores a send and returns its id. Workers take them in the order of their
+// acceptance, wait for the connection and the turn of the instance for at most the timeout,
+// and store that the message may have left before it does. One event send.message reports
+// the end, in the commit that removes the send and stores the message. Waiting sends continue
+// after a restart; those whose message may have left end with an unknown outcome.
+//
+// # Scheduled sends
 //
 // [Scheduler.Accept] stores a send, with the content of its file, and returns its id. When
 // its time comes, the scheduler waits until the instance is connected and its limits allow
@@ -42,8 +51,9 @@
 //	scheduled_late   instance + deadline + id -> nothing
 //	scheduled_begun  instance + id            -> nothing: the message may have left
 //	scheduled_file   instance + id + n        -> the n-th piece of the file, from 0
+//	processing       instance + process id    -> JSON of an asynchronous send that has not ended
 //
-// An id is a UUID of version 7 whose time is that of the send, not of its acceptance. The
+// The id of a scheduled send is a UUID of version 7 whose time is that of the send, not of its acceptance. The
 // order of the keys is therefore the order in which an instance sends. A deadline is in
 // milliseconds since 1970.
 package later

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/delivery"
 	"postern/event"
 	"postern/instance"
 	"postern/instance/pace"
@@ -53,7 +54,7 @@ type rig struct {
 	arrived  []arrival
 	notices  []event.Notice
 	onSend   func(ctx context.Context, out event.Outgoing) error // after Leaving; nil: it arrives
-	before   func(out event.Outgoing) error                      // before Leaving; nil: nothing
+	before   func(ctx context.Context, out event.Outgoing) error // before Leaving; nil: nothing
 }
 
 // arrival is a message that reached the recipient.
@@ -101,7 +102,7 @@ func (r *rig) open() {
 	var err error
 	r.sessions = map[int64]*session{}
 	r.store, err = store.Open(store.Options{
-		Path: r.path, Buckets: slices.Concat(Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), pace.Buckets()), NoSync: true, MinFree: r.minFree,
+		Path: r.path, Buckets: buckets(), NoSync: true, MinFree: r.minFree,
 		Now: func() time.Time { return time.Now().Add(time.Duration(r.skew.Load())) },
 		OnCommit: func(int, time.Duration) {
 			if r.commit != nil {
@@ -117,8 +118,12 @@ func (r *rig) open() {
 		r.Fatal(err)
 	}
 	r.Cleanup(r.archive.Close)
+	ledger, err := delivery.Open(r.store, delivery.Config{Log: true})
+	if err != nil {
+		r.Fatal(err)
+	}
 	r.reg, err = instance.Open(bg, instance.Config{
-		Store: r.store, Messages: r.archive, Publish: r.publish, Forget: func(tx *store.Tx, id int64) error { return errors.Join(Forget(tx, id), pace.Forget(tx, id)) },
+		Store: r.store, Ledger: ledger, Messages: r.archive, Publish: r.publish, Forget: func(tx *store.Tx, id int64) error { return errors.Join(Forget(tx, id), pace.Forget(tx, id)) },
 		OnChange: func(id int64, _ string, gone bool) {
 			if gone && r.s != nil {
 				r.s.Drop(id)
@@ -135,6 +140,10 @@ func (r *rig) open() {
 		Registry: r.reg, Connector: r, Pacer: r.pacer, AutoReconnect: true, StartupConcurrency: 5,
 		ConnectTimeout: 30 * time.Second, InitialDelay: time.Hour, MaxDelay: time.Hour,
 	})
+}
+
+func buckets() []store.Bucket {
+	return slices.Concat(Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), pace.Buckets(), delivery.Buckets())
 }
 
 func (r *rig) publish(n event.Notice) {
@@ -381,7 +390,7 @@ func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 		got.file = string(raw)
 	}
 	if before != nil {
-		if err := before(out); err != nil {
+		if err := before(ctx, out); err != nil {
 			return event.Sent{}, err
 		}
 	}

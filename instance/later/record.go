@@ -18,6 +18,8 @@ const (
 	late  = "scheduled_late"
 	begun = "scheduled_begun"
 	files = "scheduled_file"
+
+	processing = "processing"
 )
 
 // Buckets returns the buckets of this package.
@@ -27,6 +29,7 @@ func Buckets() []store.Bucket {
 		{Name: late, Owner: "instance/later", Key: "instance id + deadline in milliseconds + UUID", Value: "nothing", Needs: store.References(store.Sized(32), "", lateToSend), Of: store.FirstID},
 		{Name: begun, Owner: "instance/later", Key: "instance id + UUID", Value: "nothing: the message may have left", Needs: store.References(store.Sized(24), "", store.ToSameKey[[]byte](sends, "no scheduled send has begun there")), Of: store.FirstID},
 		{Name: files, Owner: "instance/later", Key: "instance id + UUID + number of the piece", Value: "piece of a file to send", Needs: store.References(store.Sized(32), ""), Of: store.FirstID},
+		{Name: processing, Owner: "instance/later", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: store.References(store.JSONOf[job](0), "the result of a send is not reported"), Of: store.FirstID},
 	}
 }
 
@@ -110,7 +113,7 @@ func remove(tx *store.Tx, deadline []byte) error {
 
 // Forget removes the sends of an instance in the caller's transaction.
 func Forget(tx *store.Tx, instance int64) (err error) {
-	for _, bucket := range []string{sends, late, begun, files} {
+	for _, bucket := range []string{sends, late, begun, files, processing} {
 		_, e := tx.DeletePrefix(bucket, store.Key(instance))
 		err = errors.Join(err, e)
 	}

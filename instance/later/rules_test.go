@@ -139,7 +139,7 @@ func TestLostConnectionIsTriedAgain(t *testing.T) {
 				if begun {
 					r.onSend = func(context.Context, event.Outgoing) error { return lost() }
 				} else {
-					r.before = func(event.Outgoing) error { return lost() }
+					r.before = func(context.Context, event.Outgoing) error { return lost() }
 				}
 				id := r.instance("a", true)
 				key := r.in(id, time.Hour)
@@ -523,7 +523,7 @@ func TestUntrustedClockEndsNothing(t *testing.T) {
 func TestFullDiskDelaysTheSend(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		full := true
-		r.before = func(event.Outgoing) error {
+		r.before = func(context.Context, event.Outgoing) error {
 			if full {
 				return fmt.Errorf("%w: %w", event.ErrSendRefused, store.ErrDiskFull)
 			}
@@ -635,7 +635,7 @@ func TestAllKindsOfContentSurviveTheFile(t *testing.T) {
 	} {
 		inBubble(t, nil, func(r *rig) {
 			var got event.Outgoing
-			r.before = func(out event.Outgoing) error {
+			r.before = func(_ context.Context, out event.Outgoing) error {
 				got = out
 				return nil
 			}

@@ -114,7 +114,7 @@ func (c *control) found(t *testing.T) {
 		}
 	}
 	// A test of random failures may miss its fault once; it ends with the first time that it does not.
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-count", "5", "-failfast", "-vet", "off", "-run", c.run, "./"+c.folder)
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-count", "20", "-failfast", "-vet", "off", "-run", c.run, "./"+c.folder)
 	said, err := cmd.CombinedOutput()
 	switch text := string(said); {
 	case strings.Contains(text, "[build failed]"), strings.Contains(text, "no tests to run"):

@@ -1,4 +1,4 @@
-package instance
+package later
 
 import (
 	"context"
@@ -12,19 +12,18 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/instance"
 	"postern/store"
 )
 
 // ErrQueueFull reports that the queue of asynchronous sends is full.
 var ErrQueueFull = errors.New("the asynchronous send queue is full")
 
-const processing = "processing"
-
 // ProcessorConfig configures a Processor. Store, Registry and Supervisor are required.
 type ProcessorConfig struct {
 	Store      *store.Store
-	Registry   *Registry
-	Supervisor *Supervisor
+	Registry   *instance.Registry
+	Supervisor *instance.Supervisor
 
 	Workers   int           // concurrent sends; 0 means 4
 	QueueSize int           // waiting sends; 0 means 100
@@ -157,7 +156,7 @@ type Deferred struct {
 }
 
 // Accept stores a send and returns the id under which its end is reported. Errors:
-// ErrNotFound, ErrQueueFull and those of the store.
+// instance.ErrNotFound, ErrQueueFull and those of the store.
 func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, err error) {
 	process, err := uuid.NewV7()
 	if err != nil {
@@ -168,8 +167,8 @@ func (p *Processor) Accept(ctx context.Context, d Deferred) (processID string, e
 		return "", ErrQueueFull
 	}
 	err = p.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-		if !tx.Has(instances, store.Key(d.Instance)) {
-			return ErrNotFound
+		if err := instance.There(tx, d.Instance); err != nil {
+			return err
 		}
 		if d.InCommit != nil {
 			if err := d.InCommit(tx, process.String()); err != nil {
@@ -306,7 +305,7 @@ func (p *Processor) send(j *job) (event.Sent, error) {
 func (p *Processor) begin(j job) error {
 	return p.cfg.Store.Update(context.Background(), func(tx *store.Tx) error {
 		if !tx.Has(processing, j.key()) {
-			return ErrNotFound // deleted with its instance
+			return instance.ErrNotFound // deleted with its instance
 		}
 		return store.PutJSON(tx, processing, j.key(), j)
 	})
@@ -340,7 +339,7 @@ func (p *Processor) waitForRoom(j job, pause time.Duration) bool {
 // leave ends the work on a job that could not be stored: the store keeps it for the next
 // start, unless its instance is gone.
 func (p *Processor) leave(j job, err error) {
-	if !errors.Is(err, ErrNotFound) {
+	if !errors.Is(err, instance.ErrNotFound) {
 		p.log.Error("the progress of an asynchronous send could not be stored; it continues after the next start; remove the cause and restart the program", "instance_id", j.Instance, "error", err)
 		return
 	}
@@ -349,56 +348,10 @@ func (p *Processor) leave(j job, err error) {
 	p.kept--
 }
 
-// AwaitOnline waits until the instance is connected. The error wraps
-// event.ErrNotConnected when ctx ends first. Others: ErrNotFound, event.ErrWrongNetwork.
-func (s *Supervisor) AwaitOnline(ctx context.Context, id int64) error {
-	k, err := s.keeper(ctx, id)
-	if err != nil {
-		return err
-	}
-	for {
-		k.mu.Lock()
-		changed := k.changed
-		k.mu.Unlock()
-		if k.session.Online() {
-			return nil
-		}
-		if err := k.session.WrongNetwork(); err != nil {
-			return fmt.Errorf("instance %d: %w", id, err)
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("instance %d: %w", id, event.ErrNotConnected)
-		}
-	}
-}
-
-// finish removes the job in the commit that stores its message, then publishes its end.
+// finish reports the end of a job and removes it, in one commit.
 func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed error) error {
-	result := event.SendResult{
-		ProcessID: j.ID.String(), Status: event.AsyncSent, MentionAll: j.Out.MentionAll, ExternalAttributes: j.Attributes,
-	}
-	if result.ExternalAttributes == nil {
-		result.ExternalAttributes = event.Attributes("{}")
-	}
-	if failed == nil {
-		m := sent.Message
-		m.InstanceID, m.ExternalAttributes = j.Instance, result.ExternalAttributes
-		result.Data = &event.AsyncMessage{
-			MessageID: m.KeyID, RemoteJID: *m.KeyRemoteJID, ParticipantCount: sent.Participants, Timestamp: event.At(time.Unix(m.MessageTimestamp, 0)),
-		}
-	} else {
-		result.Status, result.Error = event.AsyncFailed, &event.AsyncSendFail{Code: failureCode(failed), Message: failed.Error()}
-	}
-	t, about := p.cfg.Registry.source(j.Instance).Writer(), p.aboutOf(j, result)
-	err := t.Commit(ctx, func(tx *store.Tx) error {
-		if failed == nil {
-			if _, err := p.cfg.Registry.cfg.Messages.StoreMessage(tx, j.Instance, sent.Message); err != nil {
-				return err
-			}
-		}
-		t.Add(event.SendMessage, result, about, j.RequestID)
+	e := instance.Ended{Process: j.ID.String(), To: j.Out.To, MentionAll: j.Out.MentionAll, Attributes: j.Attributes, RequestID: j.RequestID, Sent: sent, Err: failed}
+	err := p.cfg.Registry.ReportEnd(ctx, j.Instance, e, func(tx *store.Tx) error {
 		return errors.Join(p.release(tx, j), tx.Delete(processing, j.key()))
 	})
 	if err != nil {
@@ -407,16 +360,7 @@ func (p *Processor) finish(ctx context.Context, j job, sent *event.Sent, failed 
 	p.mu.Lock()
 	p.kept--
 	p.mu.Unlock()
-	t.PublishStored(ctx)
 	return nil
-}
-
-// aboutOf returns the chat that a job was for, even if nothing was sent.
-func (p *Processor) aboutOf(j job, result event.SendResult) event.About {
-	if result.Data != nil {
-		return p.cfg.Registry.events.About(result)
-	}
-	return event.About{Chat: j.Out.To, FromMe: true}.With(p.cfg.Registry.cfg.Twin)
 }
 
 // release removes the upload of a finished job.
@@ -425,34 +369,4 @@ func (p *Processor) release(tx *store.Tx, j job) error {
 		return nil
 	}
 	return p.cfg.Release(tx, j.Instance, j.Out.Content.Media.UploadID)
-}
-
-// failureCode returns the API's error code of a send error.
-func failureCode(err error) string {
-	if code := event.NotNowCode(err); code != "" {
-		return code
-	}
-	for _, c := range []struct {
-		err  error
-		code string
-	}{
-		{event.ErrTooLate, event.TooLate},
-		{store.ErrDamaged, "RECORD_DAMAGED"},
-		{event.ErrMediaType, "MEDIA_TYPE_UNSUPPORTED"},
-		{event.ErrMedia, "INVALID_MEDIA"}, // also on timeout, whose cause is ErrBusy
-		{event.ErrWrongNetwork, "WRONG_NETWORK"},
-		{event.ErrNotConnected, "INSTANCE_NOT_CONNECTED"},
-		{event.ErrBusy, "INSTANCE_BUSY"},
-		{event.ErrOutcomeUnknown, event.SendResultUnknown},
-		{store.ErrDiskFull, "DISK_FULL"},
-		{event.ErrNotOnWhatsApp, "RECIPIENT_NOT_ON_WHATSAPP"},
-		{event.ErrNotAMember, "NOT_A_MEMBER"},
-		{event.ErrNotChannelAdmin, "NOT_NEWSLETTER_ADMIN"},
-		{event.ErrPollNotReadable, "POLL_NOT_READABLE"},
-	} {
-		if errors.Is(err, c.err) {
-			return c.code
-		}
-	}
-	return event.SendMessageFailed
 }
