@@ -32,7 +32,8 @@ func (a *App) openKept() (err error) {
 			if err != nil {
 				return err
 			}
-			return account.DownloadHosted(ctx, m, to, limit)
+			_, err = account.DownloadHosted(ctx, m, to, limit)
+			return err
 		},
 		Held:   a.fetched.Held,
 		OnWay:  func(tx *store.Tx, seq uint64) (bool, error) { return a.ledger.OnWay(tx, seq, time.Hour) },

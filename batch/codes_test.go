@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,11 @@ func TestItemCodesAreRowsOfTheTable(t *testing.T) {
 			t.Errorf("%s has no row in ItemCodes", name)
 		}
 		delete(used, name)
+	}
+	for _, c := range ItemCodes() {
+		if !slices.Contains(slices.Collect(maps.Values(known)), c.Code) {
+			t.Errorf("no item gets %s: use its constant, and add it to this test", c.Code)
+		}
 	}
 	for name := range used {
 		if strings.HasPrefix(name, "code") && name != "code" || strings.HasPrefix(name, "event.") || strings.HasPrefix(name, "record.Code") {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/event"
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -29,14 +30,11 @@ func ids23() func() string {
 // What batches take of the file, their events included, is at most 1.6 times
 // their records: of one batch at a time, of many side by side and of a large one.
 func TestBatchesFillTheirPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
 	const most = 1.6
 	for _, c := range []struct {
 		rounds, batches, recipients int
 		variables                   bool
-	}{{20, 1, 400, false}, {10, 20, 400, false}, {1, 1, 10_000, false}, {1, 1, 10_000, true}} {
+	}{{nightly.Or(5, 20), 1, 400, false}, {nightly.Or(1, 10), 20, 400, false}, {1, 1, nightly.Or(4000, 10_000), false}, {1, 1, nightly.Or(4000, 10_000), true}} {
 		t.Run(fmt.Sprint(c.batches, " at a time of up to ", c.recipients, ", variables ", c.variables), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFleet(1, 2)

@@ -13,6 +13,10 @@ var ErrNoAnswer = fmt.Errorf("WhatsApp did not answer in time: %w", ErrOutcomeUn
 // clients ignore later edits.
 const EditWindow = 20 * time.Minute
 
+// PostEditWindow is how long a post of a newsletter can be edited: WhatsApp refuses
+// later edits.
+const PostEditWindow = 30 * 24 * time.Hour
+
 // Person is a person by both addresses. JID is the phone's if known, else the LID.
 type Person struct {
 	JID string  `json:"jid"`

@@ -77,6 +77,10 @@ type Media struct {
 	// Done is the file at WhatsApp, once a message before this one has uploaded it.
 	Done *Uploaded `json:"-"`
 
+	// Hosted is the file at WhatsApp that File was downloaded from: it need not be uploaded again unless it
+	// was changed, or is sent as another kind. Its Kind is one of those whose files are encrypted alike.
+	Hosted *Uploaded `json:"-"`
+
 	// Shared is set if many messages have this content, so that one upload may serve
 	// them all.
 	Shared bool

@@ -103,6 +103,7 @@ func (r *rig) keep(t *testing.T, m event.Message) (id int64) {
 const (
 	anne      = "4915112345678@s.whatsapp.net"
 	aGroup    = "1-2@g.us"
+	aChannel  = "9@newsletter"
 	annesLID  = "77@lid"
 	chatPath  = "/instance/a/chat/"
 	oldAnswer = "/chat/"

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -147,6 +148,9 @@ func newAPI(c Config) *api {
 		deliveries: deliveries.New(deliveries.Config{Consumers: c.Consumers, Receivers: c.Receivers, Example: c.Registry.ExampleFor, Post: c.Post, Durable: func(id int64) bool { durable, _ := c.Registry.Webhooks().Durable(id); return durable }, Deliveries: c.Deliveries, Relay: c.Relay, Store: c.Store, Outbox: c.Outbox, Engine: c.Engine, CheckBatch: batches.KeyBatch}),
 		sends: sends.New(sends.Config{
 			Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Processor: c.Processor, Scheduled: c.Scheduled, Media: c.Media, MaxMedia: c.MaxMedia, MaxInline: c.MaxInline, Alerts: c.Alerts, NewMessageID: c.NewMessageID,
+			OpenKept: func(ctx context.Context, instance, message int64) (io.ReadCloser, bool) {
+				return c.Kept.Open(ctx, cache.Key{Instance: instance, Message: message})
+			},
 		}),
 		files: files.New(files.Config{Store: c.Store, Messages: c.Messages, Supervisor: c.Supervisor, Links: c.Links, Cache: c.Fetched, Kept: c.Kept, MaxMedia: c.MaxMedia, LinkTTL: c.LinkTTL, Served: c.FileServed}),
 		chats: chats.New(chats.Config{Registry: c.Registry, Messages: c.Messages, Supervisor: c.Supervisor, Media: c.Media, MaxMedia: c.MaxMedia, Erasures: c.Erasures}),

@@ -46,13 +46,16 @@ func TestAFailedEditChangesNothing(t *testing.T) {
 
 func TestADeletionNamesTheMessage(t *testing.T) {
 	r, token := online(t)
-	m := received("M1", anne, "")
-	m.KeyFromMe = true
-	id := r.keep(t, m)
+	var id int64
+	for _, keyID := range []string{"M1", "M2"} {
+		m := received(keyID, anne, "")
+		m.KeyFromMe = true
+		id = r.keep(t, m)
+	}
 	r.keep(t, received("G1", aGroup, annesLID))
 	for query, want := range map[string]event.MessageKey{
 		"chat/delete-message?id=M1": {RemoteJID: anne, ID: "M1", FromMe: true},
-		"chat/delete-message?id=1":  {RemoteJID: anne, ID: "M1", FromMe: true},
+		"chat/delete-message?id=2":  {RemoteJID: anne, ID: "M2", FromMe: true},
 		"chat/delete-message?id=G1": {RemoteJID: aGroup, ID: "G1", Participant: annesLID},
 	} {
 		if res := r.as(token, "DELETE", "/instance/a/"+query, ""); res.StatusCode != 204 {
@@ -64,6 +67,45 @@ func TestADeletionNamesTheMessage(t *testing.T) {
 	}
 	if _, err := r.messages.Message(1, id); err != nil {
 		t.Errorf("the message itself: %v", err)
+	}
+}
+
+// TestRepeatedDeletionSendsNothing for own messages and posts, which WhatsApp has deleted. Of others in a group it is
+// not known, and a failed deletion is repeated.
+func TestRepeatedDeletionSendsNothing(t *testing.T) {
+	r, token, left := sender(t)
+	for keyID, chat := range map[string]string{"M1": anne, "P1": aChannel} {
+		m := received(keyID, chat, "")
+		m.KeyFromMe = true
+		r.keep(t, m)
+	}
+	r.keep(t, received("G1", aGroup, annesLID))
+	r.keep(t, received("P2", aChannel, ""))
+	for keyID, again := range map[string]int64{"M1": 0, "P1": 0, "P2": 0, "G1": 1} {
+		path := chatPath + "delete-message?id=" + keyID
+		r.line.sendErr = event.ErrSendRefused
+		wantError(t, r.as(token, "DELETE", path, ""), 422, "SEND_MESSAGE_FAILED")
+		r.line.sendErr = nil
+		for _, want := range []int64{1, again, again} {
+			before := left.Load()
+			if res := r.as(token, "DELETE", path, ""); res.StatusCode != 204 || left.Load() != before+want {
+				t.Errorf("%s: %s, %d left instead of %d", keyID, res.Status, left.Load()-before, want)
+			}
+		}
+	}
+	narrow := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["4915100000009"]}`).Key
+	wantError(t, r.with(narrow, "DELETE", chatPath+"delete-message?id=M1", ""), 403, "RECIPIENT_NOT_ALLOWED")
+}
+
+// TestOldPostIsEdited although other messages of its age are not.
+func TestOldPostIsEdited(t *testing.T) {
+	r, token, left := sender(t)
+	post := received("POST", aChannel, "")
+	post.KeyFromMe, post.MessageType, post.Content = true, "conversation", []byte(`{"text":"old"}`)
+	post.MessageTimestamp = time.Now().Add(-event.PostEditWindow + time.Hour).Unix()
+	r.keep(t, post)
+	if res := r.as(token, "POST", chatPath+"edit-message", `{"messageId":"POST","text":"new"}`); res.StatusCode != 200 || left.Load() != 1 {
+		t.Errorf("%s, %d left", res.Status, left.Load())
 	}
 }
 
@@ -113,8 +155,10 @@ func TestABadCallAboutAStoredMessageSendsNothing(t *testing.T) {
 	}
 	keep(received("THEIRS", anne, ""), false)
 	keep(received("MINE", anne, ""), true)
-	old, place := received("OLD", anne, ""), received("PLACE", anne, "")
+	old, place, post := received("OLD", anne, ""), received("PLACE", anne, ""), received("POST", aChannel, "")
 	old.MessageTimestamp = time.Now().Add(-time.Hour).Unix()
+	post.MessageTimestamp = time.Now().Add(-event.PostEditWindow - time.Minute).Unix()
+	keep(post, true)
 	place.MessageType, place.Content = "locationMessage", []byte(`{}`)
 	keep(old, true)
 	keep(place, true)
@@ -128,6 +172,7 @@ func TestABadCallAboutAStoredMessageSendsNothing(t *testing.T) {
 		{"POST", edit, `{"messageId":"NONE","text":"x"}`, 404, "MESSAGE_NOT_FOUND", ""},
 		{"POST", edit, `{"messageId":"THEIRS","text":"x"}`, 422, "INVALID_MESSAGE", "account itself"},
 		{"POST", edit, `{"messageId":"OLD","text":"x"}`, 422, "INVALID_MESSAGE", "older"},
+		{"POST", edit, `{"messageId":"POST","text":"x"}`, 422, "INVALID_MESSAGE", "30 days"},
 		{"POST", edit, `{"messageId":"PLACE","text":"x"}`, 422, "INVALID_MESSAGE", "locationMessage"},
 		{"DELETE", del, "", 400, rest.CodeInvalidQuery, "id"},
 		{"DELETE", del + "?id=", "", 400, rest.CodeInvalidQuery, "id"},

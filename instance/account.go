@@ -29,8 +29,8 @@ type Files interface {
 	// bytes. If WhatsApp no longer has the file, Download requests it from the account's
 	// phone. Further errors: event.ErrNoMedia, event.ErrMediaGone, event.ErrMedia.
 	Download(ctx context.Context, m event.Message, to *os.File, limit int64) error
-	// DownloadHosted is Download without a request to the phone.
-	DownloadHosted(ctx context.Context, m event.Message, to *os.File, limit int64) error
+	// DownloadHosted is Download without a request to the phone. It returns the file as WhatsApp has it.
+	DownloadHosted(ctx context.Context, m event.Message, to *os.File, limit int64) (event.Uploaded, error)
 	// Fetch does the same for a file uploaded by Upload.
 	Fetch(ctx context.Context, u event.Uploaded, to *os.File, limit int64) error
 }

@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -10,61 +9,10 @@ import (
 	"time"
 
 	"postern/event"
-	"postern/store"
 )
 
-func TestCallerIsAnsweredOnceAnHour(t *testing.T) {
-	const lid = "133742133742133@lid"
-	r := newRig(t, func(cfg *Config) {
-		cfg.Twin = func(jid string) string { return map[string]string{annPhone: lid, lid: annPhone}[jid] }
-	}, nil)
-	defer r.stop()
-	id, other := r.create("a").ID, r.create("b").ID
-	claim := func(instance int64, caller string) bool {
-		t.Helper()
-		due, err := r.reg.claimAnswer(t.Context(), instance, caller)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return due
-	}
-	// last changes the time of the last answer to that long ago.
-	last := func(ago time.Duration) {
-		t.Helper()
-		err := r.s.Update(t.Context(), func(tx *store.Tx) error {
-			at := uint64(tx.Now().Add(-ago).UnixMilli())
-			return tx.Put(callAnswers, store.Key(id, lid), binary.BigEndian.AppendUint64(nil, at))
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !claim(id, lid) || claim(id, lid) || claim(id, annPhone) {
-		t.Error("the first call alone is answered, whichever address it came from")
-	}
-	if !claim(other, lid) || !claim(id, "133742133742134@lid") {
-		t.Error("another instance and another caller are answered")
-	}
-	last(answerPause - time.Minute)
-	if claim(id, annPhone) {
-		t.Error("answered within the hour")
-	}
-	last(answerPause)
-	if !claim(id, annPhone) {
-		t.Error("not answered after an hour")
-	}
-	last(-2 * answerPause)
-	if err := r.reg.releaseAnswer(t.Context(), id, annPhone); err != nil {
-		t.Fatal(err)
-	}
-	if !claim(id, annPhone) {
-		t.Error("a clock that was set back silences a caller")
-	}
-	// Expired records are removed: these are the callers of an hour.
-	if n := r.count(callAnswers, id); n != 2 {
-		t.Errorf("%d records", n)
-	}
-}
+// readDue is the bucket of the messages to be marked as read.
+const readDue = "read_due"
 
 // recorder is an account that records the automatic actions.
 type recorder struct {
@@ -116,19 +64,19 @@ func TestPendingReadReceiptsAreStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := k.readDue(); !errors.Is(err, event.ErrNotConnected) || r.count(readsDue, rec.ID) != readers {
-		t.Fatalf("%v, %d are due", err, r.count(readsDue, rec.ID))
+	if err := k.auto.ReadDue(); !errors.Is(err, event.ErrNotConnected) || r.count(readDue, rec.ID) != readers {
+		t.Fatalf("%v, %d are due", err, r.count(readDue, rec.ID))
 	}
 	account.mu.Lock()
 	account.fail = nil
 	account.mu.Unlock()
-	if err := k.readDue(); err != nil || r.count(readsDue, rec.ID) != 0 {
-		t.Fatalf("%v, %d are due", err, r.count(readsDue, rec.ID))
+	if err := k.auto.ReadDue(); err != nil || r.count(readDue, rec.ID) != 0 {
+		t.Fatalf("%v, %d are due", err, r.count(readDue, rec.ID))
 	}
 	total := 0
 	for _, receipt := range account.reads {
 		total += len(receipt) - 2
-		if receipt[0] != annPhone || len(receipt) > readStep+2 {
+		if receipt[0] != annPhone || len(receipt) > 102 {
 			t.Errorf("a receipt for %d messages of %s", len(receipt)-2, receipt[0])
 		}
 	}
@@ -152,7 +100,7 @@ func TestMessagesOfFormerAccountAreNotMarkedRead(t *testing.T) {
 	s := r.net.session(rec.ID)
 	s.Account = account
 	s.be(true, true)
-	if err := k.readDue(); err != nil || len(account.reads) != 0 || r.count(readsDue, rec.ID) != 0 {
-		t.Errorf("%v: published %v, %d are due", err, account.reads, r.count(readsDue, rec.ID))
+	if err := k.auto.ReadDue(); err != nil || len(account.reads) != 0 || r.count(readDue, rec.ID) != 0 {
+		t.Errorf("%v: published %v, %d are due", err, account.reads, r.count(readDue, rec.ID))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"postern/instance/automatic"
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
@@ -65,10 +66,8 @@ func noMessages(tx *store.Tx, id int64) error {
 }
 
 func (r *Registry) erase(tx *store.Tx, id int64, name string) error {
-	for _, bucket := range []string{callAnswers, readsDue} {
-		if _, err := tx.DeletePrefix(bucket, store.Key(id)); err != nil {
-			return err
-		}
+	if err := automatic.Forget(tx, id); err != nil {
+		return err
 	}
 	if err := messages.Forget(tx, id); err != nil {
 		return err

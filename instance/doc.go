@@ -1,6 +1,7 @@
 // Package instance manages the instances: their records, tokens, settings and proxies,
-// and their connections to WhatsApp. Package messages stores their messages and contacts,
-// package webhooks has where their events go.
+// and their connections to WhatsApp. Package automatic does what the settings ask for,
+// package messages stores their messages and contacts, package webhooks has where their
+// events go.
 //
 // # Registry
 //
@@ -48,8 +49,6 @@
 //	instance_name   name                     -> id
 //	instance_settings id                     -> JSON Settings; none: the default
 //	proxy           id                       -> JSON of the URL with its password, and for what it is
-//	call_answer     instance + caller        -> when the text that answers calls was last sent, in milliseconds
-//	read_due        instance + n             -> JSON of a message that is to be marked as read
 //
 // Ids are big-endian 64-bit numbers that count from 1 and are never reused.
 package instance

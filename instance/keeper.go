@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/instance/automatic"
 )
 
 // keeper manages one instance's connection. It passes the facts that the session reports
@@ -42,7 +43,7 @@ type keeper struct {
 	lastReceived, lastSent time.Time
 	replaced               time.Time // the connection, by another one of the account
 
-	auto automatic
+	auto *automatic.Actions
 }
 
 // take waits for the turn. It returns ErrNotFound if the instance was deleted in the
@@ -99,7 +100,7 @@ func (k *keeper) report(ctx context.Context, f event.Fact) error {
 	if err != nil {
 		return err
 	}
-	k.act(f)
+	k.auto.Act(f)
 	if code, ok := f.Data.(event.QRCode); ok && k.sup.cfg.OnCode != nil {
 		k.sup.cfg.OnCode(k.id, code.Code)
 	}

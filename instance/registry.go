@@ -16,6 +16,7 @@ import (
 	"postern/delivery"
 	"postern/delivery/publish"
 	"postern/event"
+	"postern/instance/automatic"
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
@@ -27,16 +28,14 @@ const (
 	proxies      = "proxy"
 )
 
-// Buckets returns the buckets of this package.
+// Buckets returns the buckets of this package and of package automatic.
 func Buckets() []store.Bucket {
-	return []store.Bucket{
+	return append(automatic.Buckets(), []store.Bucket{
 		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: store.References(decodeInstance, "an instance is lost", toName)},
 		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: store.References(store.Sized(0), "", nameToInstance)},
 		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: store.References(store.Sized(0), "", readableProxy), Of: store.FirstID, Instead: unknownProxy},
 		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: store.References(store.JSONOf[Settings](0), "an instance has the default settings: set them again"), Of: store.FirstID},
-		{Name: callAnswers, Owner: "instance", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Of: store.FirstID},
-		{Name: readsDue, Owner: "instance", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: store.References(store.JSONOf[dueRead](0), "a message is not marked as read"), Of: store.FirstID},
-	}
+	}...)
 }
 
 // Config configures a Registry.

@@ -8,6 +8,7 @@ import (
 
 	"postern/delivery/publish"
 	"postern/event"
+	"postern/instance/automatic"
 	"postern/messages"
 	"postern/store"
 )
@@ -76,7 +77,9 @@ func (r *Registry) reportMessage(ctx context.Context, id int64, f event.Fact, m 
 	r.cfg.Messages.NameVote(id, m)
 	k := messages.Keeping{Kind: f.Kind, RequestID: f.RequestID}
 	if e := r.entry(id); e != nil && e.wishes().ReadMessages && f.Kind == event.MessagesUpsert {
-		k.InCommit = func(tx *store.Tx, stored event.Message) error { return r.wantRead(tx, id, &stored) }
+		k.InCommit = func(tx *store.Tx, stored event.Message) error {
+			return automatic.WantRead(tx, id, e.record.Load().OwnerJID, &stored)
+		}
 	}
 	k.InCommit = both(k.InCommit, r.heed(id, f.Kind, m))
 	if timers != nil {

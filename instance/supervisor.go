@@ -271,6 +271,7 @@ func (s *Supervisor) keeper(ctx context.Context, id int64) (*keeper, error) {
 		return nil, fmt.Errorf("open session of instance %d: %w", id, err)
 	}
 	k.session = session
+	k.auto = k.automation()
 	s.keepers[id] = k
 	return k, nil
 }

@@ -34,7 +34,7 @@ const (
 // [store.OwnedBy].
 func Buckets() []store.Bucket {
 	return []store.Bucket{
-		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message and when it was stored", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: store.FirstID},
+		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message, when it was stored, whether it was deleted", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: store.FirstID},
 		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: store.References(store.Sized(0), "", keyToMessage)},
 		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: store.References(store.Sized(0), "", chatToMessage)},
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},

@@ -41,7 +41,7 @@
 //
 // # Buckets
 //
-//	message         instance + message id    -> JSON of the message and when it was stored
+//	message         instance + message id    -> JSON of the message, when it was stored, and whether it was deleted
 //	message_key     instance + key id, 0, chat -> message id
 //	message_chat    instance + chat, 0, message id -> nothing; the chat's LID, else its JID.
 //	                Of history: instance + chat, 0, number 0, Unix seconds, message id

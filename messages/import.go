@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"postern/event"
 	"postern/store"
 )
@@ -62,7 +60,7 @@ func Import(tx *store.Tx, id int64, all []Imported) error {
 		if err != nil {
 			return err
 		}
-		stored := storedMessage{tx.Now().UnixMilli(), uuid.Nil, keptMessage(m.Message)}
+		stored := storedMessage{StoredAt: tx.Now().UnixMilli(), Message: keptMessage(m.Message)}
 		stored.Message.ID, stored.Message.History = int64(n), true //nolint:gosec // counts from 1
 		err = errors.Join(
 			store.PutJSON(tx, messages, store.Key(id, n), stored),

@@ -14,8 +14,9 @@ import (
 
 // storedMessage is the record in the message bucket.
 type storedMessage struct {
-	StoredAt int64       `json:"storedAt"`       // Unix milliseconds; basis of retention
-	Event    uuid.UUID   `json:"event,omitzero"` // id of its messages.upsert if that was durable
+	StoredAt int64       `json:"storedAt"`          // Unix milliseconds; basis of retention
+	Event    uuid.UUID   `json:"event,omitzero"`    // id of its messages.upsert if that was durable
+	Deleted  bool        `json:"deleted,omitempty"` // WhatsApp took its deletion, see MarkDeleted
 	Message  keptMessage `json:"message"`
 }
 
@@ -129,7 +130,7 @@ func (a *Archive) newMessage(tx *store.Tx, instance int64, key []byte, m *event.
 	if err != nil {
 		return 0, err
 	}
-	stored := storedMessage{tx.Now().UnixMilli(), eventID, keptMessage(*m)}
+	stored := storedMessage{StoredAt: tx.Now().UnixMilli(), Event: eventID, Message: keptMessage(*m)}
 	stored.Message.ID = int64(n)
 	err = errors.Join(
 		store.PutJSON(tx, messages, store.Key(instance, n), stored),

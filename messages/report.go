@@ -53,8 +53,8 @@ func (a *Archive) justCommit(ctx context.Context, instance int64, m *event.Messa
 
 // Keep stores a message unless it is known, and reads it back. In the same commit it
 // stores the event, if that is durable, unless the message is a further copy of a
-// published one. The new form of a newsletter's post changes the stored one, see changePost. It
-// publishes the event after the commit.
+// published one, or a further deletion of a post. The new form of a newsletter's post changes the
+// stored one, see changePost. It publishes the event after the commit.
 func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message, k Keeping) (stored event.Message, known bool, err error) {
 	w, about, eventID := src.Writer(), src.About(m), publish.NewEventID()
 	err = w.Commit(ctx, func(tx *store.Tx) error {
@@ -82,7 +82,7 @@ func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message
 		if !known {
 			former = uuid.Nil // that of this commit
 		}
-		if !repeats(m, &stored, known) {
+		if !repeats(m, &stored, known) && !(known && deletesPost(m)) {
 			w.Add(k.Kind, stored, about, k.RequestID).Under(eventID, former)
 		}
 		if k.InCommit == nil {

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"time"
 
 	"go.mau.fi/whatsmeow"
+	"go.mau.fi/whatsmeow/proto/waE2E"
 
 	"postern/event"
 	"postern/store"
@@ -38,11 +40,41 @@ func (fs *Files) Download(ctx context.Context, m event.Message, to *os.File, lim
 }
 
 // DownloadHosted implements instance.Files.
-func (fs *Files) DownloadHosted(ctx context.Context, m event.Message, to *os.File, limit int64) error {
+func (fs *Files) DownloadHosted(ctx context.Context, m event.Message, to *os.File, limit int64) (event.Uploaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, fs.conn.cfg.UploadTimeout)
 	defer cancel()
-	_, err := fs.hosted(ctx, m, to, limit)
-	return err
+	source, err := fs.hosted(ctx, m, to, limit)
+	if err != nil {
+		return event.Uploaded{}, err
+	}
+	return hostedAs(source, m), nil
+}
+
+// hostedAs returns the file of a message as WhatsApp has it.
+func hostedAs(source whatsmeow.DownloadableMessage, m event.Message) event.Uploaded {
+	u := event.Uploaded{
+		DirectPath: source.GetDirectPath(), MediaKey: source.GetMediaKey(),
+		FileSHA256: source.GetFileSHA256(), FileEncSHA256: source.GetFileEncSHA256(),
+	}
+	at := m.MessageTimestamp
+	if s, ok := source.(interface{ GetMediaKeyTimestamp() int64 }); ok && s.GetMediaKeyTimestamp() > 0 {
+		at = s.GetMediaKeyTimestamp()
+	}
+	u.UploadedAt = event.At(time.Unix(at, 0))
+	if s, ok := source.(interface{ GetURL() string }); ok {
+		u.URL = s.GetURL()
+	}
+	switch source.(type) {
+	case *waE2E.ImageMessage, *waE2E.StickerMessage:
+		u.Kind = event.MediaImage
+	case *waE2E.VideoMessage:
+		u.Kind = event.MediaVideo
+	case *waE2E.AudioMessage:
+		u.Kind = event.MediaAudio
+	default:
+		u.Kind = event.MediaDocument
+	}
+	return u
 }
 
 // hosted downloads the file of a message that WhatsApp has.

@@ -115,12 +115,13 @@ func TestOutageOfFilesIsNoBrokenFile(t *testing.T) {
 	r.pair()
 	m := r.sentFile(event.MediaImage)
 	r.net.SetFaults(network.Faults{MediaError: http.StatusServiceUnavailable})
-	err := r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20)
+	_, err := r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20)
 	if !errors.Is(err, event.ErrNoAnswer) || errors.Is(err, event.ErrMedia) {
 		t.Errorf("%v", err)
 	}
 	r.net.SetFaults(network.Faults{})
-	must(t, r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20))
+	_, err = r.session.Account.Files.DownloadHosted(t.Context(), m, emptyFile(t), 1<<20)
+	must(t, err)
 }
 
 // TestFailingDiskIsNoBrokenFile, and no failure of the network, which would be tried again.
@@ -132,7 +133,7 @@ func TestFailingDiskIsNoBrokenFile(t *testing.T) {
 	must(t, err)
 	defer readOnly.Close()
 	begun := time.Now()
-	err = r.session.Account.Files.DownloadHosted(t.Context(), m, readOnly, 1<<20)
+	_, err = r.session.Account.Files.DownloadHosted(t.Context(), m, readOnly, 1<<20)
 	if !isDiskError(err) || errors.Is(err, event.ErrMedia) || r.net.MediaRefused() > 0 || time.Since(begun) > 10*time.Second {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}

@@ -1,10 +1,13 @@
 package whatsapp
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -177,11 +180,37 @@ func (fs *Files) uploaded(ctx context.Context, m *event.Media) (event.Uploaded, 
 	if source.Uploaded != nil {
 		return *source.Uploaded, nil
 	}
+	if u, ok, err := unchanged(m, *source.File); ok || err != nil {
+		return u, err
+	}
 	u, err := fs.Upload(ctx, *source.File)
 	if err == nil && m.Shared {
 		fs.shared.put(*m, u)
 	}
 	return u, err
+}
+
+// unchanged returns the file at WhatsApp that a file to send is, if ok.
+func unchanged(m *event.Media, f event.MediaFile) (u event.Uploaded, ok bool, err error) {
+	h := m.Hosted
+	if h == nil || len(h.MediaKey) == 0 || len(h.FileEncSHA256) == 0 || uploadType(h.Kind) != uploadType(f.Kind) {
+		return u, false, nil
+	}
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return u, false, classifyUpload(err)
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return u, false, classifyUpload(err)
+	}
+	if !bytes.Equal(sum.Sum(nil), h.FileSHA256) {
+		return u, false, nil
+	}
+	u = *h
+	u.MediaInfo = f.MediaInfo
+	return u, true, nil
 }
 
 // mediaMessage builds the message of an uploaded file.

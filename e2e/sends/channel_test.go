@@ -187,6 +187,52 @@ func TestPostIsEditedAndDeleted(t *testing.T) {
 	}
 }
 
+// deletedOnce checks that all events until now have one deletion of a message.
+func deletedOnce(t *testing.T, s *rig.SendScene, keyID string) {
+	t.Helper()
+	s.Do(t, rig.Act("$anne", `{"do":"newsletter-message","newsletter":"$bread","text":"after it"}`).As("after"))
+	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"$after.id"}`)
+	n := 0
+	for _, r := range s.Webhooks() {
+		if strings.Contains(string(r.Body), fmt.Sprintf(`"revoked":%q`, keyID)) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d deletions of %s are reported", n, keyID)
+	}
+}
+
+// TestRepeatedDeletionIsReportedOnce, of a post, of a text to Anne, and of a post of another admin.
+func TestRepeatedDeletionIsReportedOnce(t *testing.T) {
+	t.Parallel()
+	s := newChannel(t, "owner")
+	remove := func(m rig.SentMessage) {
+		t.Helper()
+		a := s.Request(t, http.MethodDelete, s.Fill("/instance/$name/chat/delete-message?id=")+fmt.Sprint(m.ID), "application/json", nil)
+		if a.Status != http.StatusNoContent {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+	}
+	for _, to := range []string{"$bread", "$anne"} {
+		m := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), `{"number":"`+to+`","textMessage":{"text":"stale"}}`), `{}`)
+		remove(m)
+		s.AwaitEvent(t, 0, event.SendMessage, fmt.Sprintf(`{"metadata":{"revoked":%q}}`, m.KeyID))
+		remove(m)
+		deletedOnce(t, s, m.KeyID)
+	}
+	s.Do(t, rig.Act("$anne", `{"do":"newsletter-message","newsletter":"$bread","text":"stale"}`).As("post"))
+	received := s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"$post.id"}`)
+	var stored struct{ Data rig.SentMessage }
+	if err := json.Unmarshal(received, &stored); err != nil {
+		t.Fatal(err)
+	}
+	remove(stored.Data)
+	s.AwaitEvent(t, 0, event.SendMessage, `{"metadata":{"revoked":"$post.id"}}`)
+	remove(stored.Data)
+	deletedOnce(t, s, stored.Data.KeyID)
+}
+
 // TestReceivedEditChangesThePost whose id it has, and its event has the new text.
 func TestReceivedEditChangesThePost(t *testing.T) {
 	t.Parallel()

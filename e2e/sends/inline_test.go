@@ -3,6 +3,7 @@ package sends
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -53,6 +54,54 @@ func TestSendTakesTheFileOfAStoredMessage(t *testing.T) {
 	status, answer := s.Raw(consumer.Key(key.Key), http.MethodPost, "/instance/"+rig.SceneName+"/send/media", fmt.Sprintf(`{"number":%q,"mediaMessage":{"mediatype":"image","messageId":%d}}`, rig.AnneNumber, m.ID))
 	if status != http.StatusForbidden {
 		t.Errorf("a key without media: %d %s", status, answer)
+	}
+}
+
+// pointer is the part of a message that names its file.
+type pointer struct {
+	Content struct{ DirectPath, MediaKey string }
+}
+
+// TestStoredFileIsUploadedOnlyWhenNeeded: sent as a kind whose files are encrypted alike, it is the file that WhatsApp
+// has. Otherwise, and when WhatsApp has lost it, it is uploaded: as the phone has it, or as it is kept here.
+func TestStoredFileIsUploadedOnlyWhenNeeded(t *testing.T) {
+	t.Parallel()
+	c := newCabinet(t)
+	m := c.Sent(t, 0, c.PostJSON(t, c.Fill("/instance/$name/send/media"), `{"number":"$bob","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"one"}}`), `{}`)
+	c.await(m.KeyID, "STORED", "")
+	send := func(id int64, kind string, uploads int) (sent pointer) {
+		t.Helper()
+		before := c.Sandbox.MediaUploaded()
+		a := c.PostJSON(t, c.Fill("/instance/$name/send/media"), fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":%q,"messageId":%d,"caption":"two","fileName":"b.jpg"}}`, kind, id))
+		copied := c.Sent(t, 0, a, `{"content":{"caption":"two"}}`)
+		if n := c.Sandbox.MediaUploaded() - before; n != uploads {
+			t.Errorf("as %s: %d uploads instead of %d", kind, n, uploads)
+		}
+		got := c.PostJSON(t, c.Fill("/instance/$name/media/data"), fmt.Sprintf(`{"messageId":%d}`, copied.ID))
+		if photo := inBase64(t, "photo.jpg"); got.Status != http.StatusOK || !strings.Contains(string(got.Body), photo) {
+			t.Errorf("the file of the copy: %d %.100s", got.Status, got.Body)
+		}
+		if err := json.Unmarshal(a.Body, &sent); err != nil {
+			t.Fatal(err)
+		}
+		return sent
+	}
+	first := send(m.ID, "image", 0)
+	if again := send(m.ID, "image", 0); again != first || first.Content.MediaKey == "" {
+		t.Errorf("%+v, then %+v", first, again)
+	}
+	send(m.ID, "document", 1)
+	c.Sandbox.LoseMedia(first.Content.DirectPath)
+	if lost := send(m.ID, "image", 1); lost.Content.DirectPath == first.Content.DirectPath {
+		t.Errorf("the message names a file that WhatsApp has lost: %+v", lost)
+	}
+	if status, answer := c.Raw(consumer.Bearer(c.Token), http.MethodDelete, fmt.Sprintf("/instance/shop/messages/%d/media", m.ID), ""); status != http.StatusNoContent {
+		t.Fatalf("%d %s", status, answer)
+	}
+	before := c.Sandbox.MediaUploaded()
+	refused(t, c.PostJSON(t, c.Fill("/instance/$name/send/media"), fmt.Sprintf(`{"number":"$anne","mediaMessage":{"mediatype":"image","messageId":%d}}`, m.ID)), http.StatusGone, "MEDIA_GONE")
+	if c.Sandbox.MediaUploaded() != before {
+		t.Error("something was uploaded")
 	}
 }
 

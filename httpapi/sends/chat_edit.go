@@ -59,14 +59,21 @@ func mayEdit(m event.Message, edit event.EditContent) error {
 		return fmt.Errorf("%w: only messages of the account itself can be edited", event.ErrContent)
 	case !messages.Editable(m):
 		return fmt.Errorf("%w: a message of type %s has no text to edit", event.ErrContent, m.MessageType)
-	case time.Since(time.Unix(m.MessageTimestamp, 0)) > event.EditWindow && !event.IsChannel(edit.Original.Key.RemoteJID):
+	}
+	switch age := time.Since(time.Unix(m.MessageTimestamp, 0)); {
+	case event.IsChannel(edit.Original.Key.RemoteJID):
+		if age > event.PostEditWindow {
+			return fmt.Errorf("%w: the post is older than %d days, and WhatsApp refuses later edits", event.ErrContent, int(event.PostEditWindow.Hours())/24)
+		}
+	case age > event.EditWindow:
 		return fmt.Errorf("%w: the message is older than %d minutes, and WhatsApp ignores later edits", event.ErrContent, int(event.EditWindow.Minutes()))
 	}
 	return edit.Check()
 }
 
 // deleteMessage deletes a message for everyone at WhatsApp. The message remains stored here, as does a message that
-// another person deletes.
+// another person deletes. A message of the account and a post that WhatsApp has deleted are not deleted again. Of
+// the messages of others in groups it is not known: an admin's deletion has an effect, others are accepted too.
 func (a *API) deleteMessage(c *rest.Call) error {
 	q, err := c.Query([]string{"id"})
 	if err != nil {
@@ -88,5 +95,17 @@ func (a *API) deleteMessage(c *rest.Call) error {
 	if !m.KeyFromMe && !m.IsGroup && !event.IsChannel(o.Key.RemoteJID) {
 		return fmt.Errorf("%w: messages of others can be deleted for everyone only in groups and newsletters, by an admin", event.ErrContent)
 	}
-	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, nil)
+	if deleted, err := a.Messages.IsDeleted(c.Instance.ID, m.ID); err != nil {
+		return err
+	} else if deleted {
+		if err := c.MayWriteTo(o.Key.RemoteJID); err != nil {
+			return err
+		}
+		return c.NoContent()
+	}
+	var mark func(*store.Tx, event.Message) error
+	if m.KeyFromMe || event.IsChannel(o.Key.RemoteJID) {
+		mark = func(tx *store.Tx, _ event.Message) error { return a.Messages.MarkDeleted(tx, c.Instance.ID, m.ID) }
+	}
+	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, mark)
 }

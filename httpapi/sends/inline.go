@@ -1,7 +1,10 @@
 package sends
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"postern/event"
 	"postern/httpapi/ref"
@@ -59,7 +62,7 @@ func (a *API) attach(c *rest.Call, files *rest.Inline, content event.Content) er
 	return nil
 }
 
-// fileOfStored downloads the file of the stored message that a send names, and returns its path.
+// fileOfStored copies the file of the stored message that a send names, and returns its path.
 func (a *API) fileOfStored(c *rest.Call, m *event.Media) (path string, err error) {
 	if err := c.MayUseUploads(m); err != nil {
 		return "", err
@@ -75,11 +78,52 @@ func (a *API) fileOfStored(c *rest.Call, m *event.Media) (path string, err error
 	if m.FileName == "" {
 		m.FileName = about.FileName
 	}
-	file, err := a.download(c, stored)
+	file, err := a.Media.Create()
 	if err != nil {
 		return "", err
 	}
+	if m.Hosted, err = a.fetchStored(c, stored, file); err != nil {
+		closeSpooled(file)
+		return "", err
+	}
 	return file.Name(), file.Close()
+}
+
+// fetchStored copies the file of a stored message: that at WhatsApp, which it returns, or one that is kept here, or
+// that of the account's phone.
+func (a *API) fetchStored(c *rest.Call, m event.Message, to *os.File) (*event.Uploaded, error) {
+	ctx := c.Request.Context()
+	account, err := a.Supervisor.Account(ctx, c.Instance.ID)
+	if err != nil {
+		return nil, err
+	}
+	hosted, err := account.DownloadHosted(ctx, m, to, a.MaxMedia)
+	if err == nil {
+		return &hosted, nil
+	}
+	if kept, ok := a.OpenKept(ctx, c.Instance.ID, m.ID); ok {
+		defer func() { _ = kept.Close() }()
+		return nil, replace(to, kept)
+	}
+	if !errors.Is(err, event.ErrMediaGone) {
+		return nil, err
+	}
+	return nil, account.Download(ctx, m, to, a.MaxMedia)
+}
+
+// replace makes content that of a file.
+func replace(to *os.File, content io.Reader) error {
+	err := to.Truncate(0)
+	if err == nil {
+		_, err = to.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = io.Copy(to, content)
+	}
+	if err != nil {
+		return fmt.Errorf("copy a kept file: %w", err)
+	}
+	return nil
 }
 
 // detach removes the prepared files of a content.

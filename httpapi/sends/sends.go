@@ -6,6 +6,9 @@
 package sends
 
 import (
+	"context"
+	"io"
+
 	"postern/httpapi/alerts"
 	"postern/instance"
 	"postern/instance/later"
@@ -26,6 +29,8 @@ type Config struct {
 	MaxInline    int64 // bytes of a file in a JSON body
 	Alerts       *alerts.Book
 	NewMessageID func() string // makes the WhatsApp id of one send
+	// OpenKept opens the file of a message that is kept here, if there is one.
+	OpenKept func(ctx context.Context, instance, message int64) (f io.ReadCloser, ok bool)
 }
 
 // API has the handlers of the package.

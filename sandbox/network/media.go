@@ -28,6 +28,9 @@ func (s *Server) SealMedia(plain []byte, kind whatsmeow.MediaType) (mediahost.Se
 // PutPlain stores a file of a channel, which is not encrypted.
 func (s *Server) PutPlain(data []byte) mediahost.Sealed { return s.media.PutPlain(data) }
 
+// MediaUploaded returns the number of files that clients uploaded.
+func (s *Server) MediaUploaded() int { return s.media.Taken() }
+
 // Media returns the encrypted bytes at a direct path or a media URL.
 func (s *Server) Media(path string) ([]byte, bool) { return s.media.File(path) }
 

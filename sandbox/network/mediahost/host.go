@@ -43,6 +43,7 @@ type Host struct {
 	handles map[string]string // ids of the files of channels, by the handle of their upload
 	order   []string          // of files, oldest first
 	total   int64
+	taken   int // uploads by clients
 }
 
 // sealedFile is one file as it was uploaded: encrypted, or in the clear for a channel.
@@ -97,6 +98,13 @@ func newID() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // crypto/rand never fails
 	return hex.EncodeToString(raw[:])
+}
+
+// Taken returns the number of uploads by clients.
+func (h *Host) Taken() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.taken
 }
 
 // Put stores a file and returns its id.

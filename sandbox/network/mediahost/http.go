@@ -72,6 +72,9 @@ func (h *Host) take(w http.ResponseWriter, r *http.Request, store func(sealedFil
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	h.mu.Lock()
+	h.taken++
+	h.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer)
 }

@@ -1,6 +1,7 @@
-package instance
+package automatic
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +11,6 @@ import (
 	"postern/event"
 	"postern/store"
 )
-
-const readsDue = "read_due"
 
 const (
 	readStep  = 100                    // maximum number of messages in one receipt
@@ -38,19 +37,15 @@ func readable(account string, m *event.Message) (dueRead, bool) {
 		return dueRead{}, false
 	}
 	due := dueRead{Account: account, Chat: *m.KeyRemoteJID, KeyID: m.KeyID}
-	if who := texts(m.KeyParticipantLID, m.KeyParticipant); len(who) > 0 && m.IsGroup {
-		due.Sender = who[0]
+	if who := cmp.Or(m.KeyParticipantLID, m.KeyParticipant); who != nil && m.IsGroup {
+		due.Sender = *who
 	}
 	return due, true
 }
 
-// wantRead stores that a message is to be marked as read, if the settings say so.
-func (r *Registry) wantRead(tx *store.Tx, id int64, m *event.Message) error {
-	e := r.entry(id)
-	if e == nil || !e.wishes().ReadMessages {
-		return nil
-	}
-	due, ok := readable(e.record.Load().OwnerJID, m)
+// WantRead stores that a message of an account is to be marked as read.
+func WantRead(tx *store.Tx, instance int64, account string, m *event.Message) error {
+	due, ok := readable(account, m)
 	if !ok {
 		return nil
 	}
@@ -58,14 +53,14 @@ func (r *Registry) wantRead(tx *store.Tx, id int64, m *event.Message) error {
 	if err != nil {
 		return err
 	}
-	return store.PutJSON(tx, readsDue, store.Key(id, n), due)
+	return store.PutJSON(tx, readsDue, store.Key(instance, n), due)
 }
 
 // nextReads returns the oldest messages to be marked as read, with their keys. They may
 // include those of a former account of the instance.
-func (r *Registry) nextReads(id int64) (reads []dueRead, keys [][]byte, err error) {
-	err = r.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(readsDue, store.Range{Prefix: store.Key(id), Limit: readStep}, func(k, v []byte) (bool, error) {
+func (a *Actions) nextReads() (reads []dueRead, keys [][]byte, err error) {
+	err = a.cfg.Store.View(func(tx *store.Tx) error {
+		return tx.Scan(readsDue, store.Range{Prefix: store.Key(a.cfg.Instance), Limit: readStep}, func(k, v []byte) (bool, error) {
 			var due dueRead
 			if err := json.Unmarshal(v, &due); err != nil {
 				_ = tx.Unreadable(readsDue, k, err) // counted; has no account, so it is removed
@@ -79,9 +74,9 @@ func (r *Registry) nextReads(id int64) (reads []dueRead, keys [][]byte, err erro
 }
 
 // readsWait reports whether there are any.
-func (r *Registry) readsWait(id int64) (wait bool) {
-	err := r.cfg.Store.View(func(tx *store.Tx) error {
-		return tx.Scan(readsDue, store.Range{Prefix: store.Key(id), Limit: 1}, func(_, _ []byte) (bool, error) {
+func (a *Actions) readsWait() (wait bool) {
+	err := a.cfg.Store.View(func(tx *store.Tx) error {
+		return tx.Scan(readsDue, store.Range{Prefix: store.Key(a.cfg.Instance), Limit: 1}, func(_, _ []byte) (bool, error) {
 			wait = true
 			return false, nil
 		})
@@ -89,8 +84,8 @@ func (r *Registry) readsWait(id int64) (wait bool) {
 	return wait || err != nil // the following read logs the error
 }
 
-func (r *Registry) dropReads(ctx context.Context, keys [][]byte) error {
-	return r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+func (a *Actions) dropReads(ctx context.Context, keys [][]byte) error {
+	return a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, k := range keys {
 			if err := tx.Delete(readsDue, k); err != nil {
 				return err
@@ -101,52 +96,52 @@ func (r *Registry) dropReads(ctx context.Context, keys [][]byte) error {
 }
 
 // markRead marks due messages as read, in at most one goroutine.
-func (k *keeper) markRead() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.auto.more = true
-	if k.auto.reading {
+func (a *Actions) markRead() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.more = true
+	if a.reading {
 		return
 	}
-	k.auto.reading = k.sup.spawn(k.readAll)
+	a.reading = a.cfg.Spawn(a.readAll)
 }
 
-func (k *keeper) readAll() {
+func (a *Actions) readAll() {
 	for again := true; again; {
 		select {
 		case <-time.After(readPause):
-		case <-k.sup.life.Done():
+		case <-a.cfg.Life.Done():
 		}
-		k.mu.Lock()
-		k.auto.more = false
-		k.mu.Unlock()
-		err := k.readDue()
-		if err != nil && k.sup.life.Err() == nil {
+		a.mu.Lock()
+		a.more = false
+		a.mu.Unlock()
+		err := a.ReadDue()
+		if err != nil && a.cfg.Life.Err() == nil {
 			// The rest remains stored until the next message or connection.
-			k.sup.log.Warn("messages not marked as read", "instance_id", k.id, "error", err)
+			a.cfg.Log.Warn("messages not marked as read", "instance_id", a.cfg.Instance, "error", err)
 		}
-		k.mu.Lock()
-		again = k.auto.more && err == nil && k.sup.life.Err() == nil
-		k.auto.reading = again
-		k.mu.Unlock()
+		a.mu.Lock()
+		again = a.more && err == nil && a.cfg.Life.Err() == nil
+		a.reading = again
+		a.mu.Unlock()
 	}
 }
 
-// readDue marks all due messages. Without a connection it does nothing.
-func (k *keeper) readDue() error {
-	for k.session.Online() && k.sup.life.Err() == nil {
-		rec, err := k.sup.reg.ByID(k.id)
+// ReadDue marks all due messages as read. Without a connection it does nothing.
+func (a *Actions) ReadDue() error {
+	for a.cfg.Session.Online() && a.cfg.Life.Err() == nil {
+		account, err := a.cfg.Account()
 		if err != nil {
 			return err
 		}
-		reads, keys, err := k.sup.reg.nextReads(k.id)
+		reads, keys, err := a.nextReads()
 		if err != nil || len(keys) == 0 {
 			return err
 		}
-		if err := k.tellRead(rec.OwnerJID, reads); err != nil {
+		if err := a.tellRead(account, reads); err != nil {
 			return err
 		}
-		if err := k.sup.reg.dropReads(k.sup.life, keys); err != nil {
+		if err := a.dropReads(a.cfg.Life, keys); err != nil {
 			return fmt.Errorf("forget what was marked: %w", err)
 		}
 	}
@@ -155,7 +150,7 @@ func (k *keeper) readDue() error {
 
 // tellRead sends one receipt per chat and sender. It does not retry what WhatsApp's
 // client rejects.
-func (k *keeper) tellRead(account string, reads []dueRead) error {
+func (a *Actions) tellRead(account string, reads []dueRead) error {
 	type place struct{ chat, sender string }
 	ids := map[place][]string{}
 	for _, due := range reads {
@@ -165,9 +160,9 @@ func (k *keeper) tellRead(account string, reads []dueRead) error {
 		}
 	}
 	for p, all := range ids {
-		err := k.session.MarkRead(k.sup.life, p.chat, p.sender, all, false)
+		err := a.cfg.Session.MarkRead(a.cfg.Life, p.chat, p.sender, all, false)
 		if errors.Is(err, event.ErrRefused) {
-			k.sup.log.Debug("message cannot be marked as read", "instance_id", k.id, "error", err)
+			a.cfg.Log.Debug("message cannot be marked as read", "instance_id", a.cfg.Instance, "error", err)
 			continue
 		}
 		if err != nil {

@@ -1,4 +1,4 @@
-package instance
+package automatic
 
 import (
 	"context"
@@ -9,8 +9,6 @@ import (
 	"postern/store"
 )
 
-const callAnswers = "call_answer"
-
 // answerPause is the time between two answers to a caller.
 const answerPause = time.Hour
 
@@ -19,31 +17,31 @@ const staleAnswers = 1000
 
 // claimAnswer records that a caller is being answered. It returns false if the caller, by
 // either address, was answered within answerPause.
-func (r *Registry) claimAnswer(ctx context.Context, id int64, caller string) (due bool, err error) {
+func (a *Actions) claimAnswer(ctx context.Context, caller string) (due bool, err error) {
 	names := []string{caller}
-	if r.cfg.Twin != nil {
-		if twin := r.cfg.Twin(caller); twin != "" {
+	if a.cfg.Twin != nil {
+		if twin := a.cfg.Twin(caller); twin != "" {
 			names = append(names, twin)
 		}
 	}
-	err = r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+	err = a.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		due = false
-		if !tx.Has(instances, store.Key(id)) {
-			return ErrNotFound // deleted in the meantime
+		if err := a.cfg.There(tx); err != nil {
+			return err // deleted in the meantime
 		}
 		now := tx.Now()
 		for _, name := range names {
-			at, err := answeredAt(tx, store.Key(id, name))
+			at, err := answeredAt(tx, store.Key(a.cfg.Instance, name))
 			// Setting the clock back must not extend the pause.
 			if since := now.Sub(at); err != nil || since < answerPause && since > -answerPause {
 				return err
 			}
 		}
 		due = true
-		if err := forgetAnswers(tx, id, now); err != nil {
+		if err := forgetAnswers(tx, a.cfg.Instance, now); err != nil {
 			return err
 		}
-		return tx.Put(callAnswers, store.Key(id, caller), binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))) //nolint:gosec // after 1970
+		return tx.Put(callAnswers, store.Key(a.cfg.Instance, caller), binary.BigEndian.AppendUint64(nil, uint64(now.UnixMilli()))) //nolint:gosec // after 1970
 	})
 	if err != nil {
 		return false, fmt.Errorf("note the answer to a call: %w", err)
@@ -52,8 +50,8 @@ func (r *Registry) claimAnswer(ctx context.Context, id int64, caller string) (du
 }
 
 // releaseAnswer reverts a claim whose text certainly did not leave.
-func (r *Registry) releaseAnswer(ctx context.Context, id int64, caller string) error {
-	return r.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(callAnswers, store.Key(id, caller)) })
+func (a *Actions) releaseAnswer(ctx context.Context, caller string) error {
+	return a.cfg.Store.Update(ctx, func(tx *store.Tx) error { return tx.Delete(callAnswers, store.Key(a.cfg.Instance, caller)) })
 }
 
 func answeredAt(tx *store.Tx, key []byte) (time.Time, error) {

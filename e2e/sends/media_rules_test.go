@@ -1,0 +1,155 @@
+package sends
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"postern/cli/consumer"
+	"postern/e2e/rig"
+	"postern/event"
+)
+
+// photo returns the bytes of the example picture.
+func photo(t *testing.T) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("media", "testdata", "photo.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// TestFilesThatAreNotKeptAreServed: those of newsletters and of the status are fetched when a GET asks for them.
+func TestFilesThatAreNotKeptAreServed(t *testing.T) {
+	t.Parallel()
+	c := newCabinet(t)
+	c.Vars["bread"] = breadChannel
+	c.Do(t, rig.Act("$own", fmt.Sprintf(joinBread, "owner")))
+	want := photo(t)
+	for path, body := range map[string]string{
+		"send/media":  `{"number":"$bread","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg"}}`,
+		"send/status": `{"statusMessage":{"mediatype":"image","media":"$files/photo.jpg"}}`,
+	} {
+		m := c.Sent(t, 0, c.PostJSON(t, c.Fill("/instance/$name/"+path), body), `{}`)
+		for range 2 {
+			if a := c.get(t, m.ID); a.Status != http.StatusOK || !bytes.Equal(a.Body, want) || a.Header.Get("Content-Type") != "image/jpeg" {
+				t.Errorf("%s: %d, %d bytes of %s", path, a.Status, len(a.Body), a.Header.Get("Content-Type"))
+			}
+		}
+	}
+	if all := c.files(""); len(all) != 0 {
+		t.Errorf("kept: %+v", all)
+	}
+}
+
+// TestForgottenFileComesFromThePhone when a GET asks for it. Without a phone that has it, it is gone.
+func TestForgottenFileComesFromThePhone(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t, "MEDIA_CACHE=0")
+	s.Do(t, rig.Act("$anne", `{"do":"image","to":"$own","caption":"fleeting"}`))
+	var e struct {
+		Data struct {
+			ID      int64
+			Content struct{ DirectPath string }
+		}
+	}
+	if err := json.Unmarshal(s.AwaitEvent(t, 0, event.MessagesUpsert, `{"content":{"caption":"fleeting"}}`), &e); err != nil {
+		t.Fatal(err)
+	}
+	get := func() rig.Answer {
+		return s.Request(t, http.MethodGet, fmt.Sprintf("/instance/shop/messages/%d/media", e.Data.ID), "", nil)
+	}
+	hosted := get()
+	s.Sandbox.ForgetMedia(e.Data.Content.DirectPath)
+	again := get()
+	if hosted.Status != http.StatusOK || again.Status != http.StatusOK || !bytes.Equal(hosted.Body, again.Body) {
+		t.Errorf("%d, then %d %.100s", hosted.Status, again.Status, again.Body)
+	}
+	s.Sandbox.LoseMedia(e.Data.Content.DirectPath)
+	refused(t, get(), http.StatusGone, "MEDIA_GONE")
+}
+
+// TestKeptFileGoesWithItsMessage: that of a removed chat is neither in the folder nor in the list.
+func TestKeptFileGoesWithItsMessage(t *testing.T) {
+	t.Parallel()
+	c := newCabinet(t)
+	c.receive(t, "GOES", []byte("of Anne"))
+	f := c.await("GOES", "STORED", "")
+	c.Do(t, rig.Act("$own", `{"do":"media","to":"$bob","kind":"document","fileName":"b.bin","data":"b2YgQm9i","id":"STAYS"}`))
+	stays := c.await("STAYS", "STORED", "")
+	if status, answer := c.Raw(consumer.Bearer(c.Token), http.MethodDelete, c.Fill("/instance/$name/chats/$anne?stored=true"), ""); status != http.StatusNoContent {
+		t.Fatalf("%d %s", status, answer)
+	}
+	c.Await("the file is gone", func() bool {
+		_, err := os.Stat(c.path(f.MessageID))
+		return os.IsNotExist(err) && c.file("GOES").State == ""
+	})
+	refused(t, c.get(t, f.MessageID), http.StatusNotFound, "MESSAGE_NOT_FOUND")
+	if a := c.get(t, stays.MessageID); a.Status != http.StatusOK || string(a.Body) != "of Bob" {
+		t.Errorf("that of another chat: %d %s", a.Status, a.Body)
+	}
+}
+
+// TestFilesAreKeptOnlyWhereAsked: the default keeps none.
+func TestFilesAreKeptOnlyWhereAsked(t *testing.T) {
+	t.Parallel()
+	c := &cabinet{rig.NewSendScene(t), ""}
+	c.receive(t, "NONE", []byte("not kept"))
+	if all := c.files(""); len(all) != 0 {
+		t.Errorf("%+v", all)
+	}
+	if _, err := os.Stat(filepath.Join(c.Folder, "data", "media")); !os.IsNotExist(err) {
+		t.Errorf("there is a folder: %v", err)
+	}
+}
+
+// TestEventsHaveTheSameLinkEverywhere: at the webhook, at an endpoint and at a WebSocket.
+func TestEventsHaveTheSameLinkEverywhere(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	boxes := map[string]*mailbox{"webhook": {}, "endpoint": {}}
+	urls := map[string]string{}
+	for name, box := range boxes {
+		server := httptest.NewServer(box)
+		t.Cleanup(server.Close)
+		urls[name] = server.URL
+	}
+	wanted := map[string]bool{"messagesUpsert": true}
+	s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook", map[string]any{"url": urls["webhook"], "enabled": true, "events": wanted}, nil)
+	s.Call(consumer.Bearer(s.Token), http.MethodPut, "/instance/shop/webhook/options", map[string]any{
+		"media": "link", "durable": true, "endpoints": []any{map[string]any{"id": "crm", "url": urls["endpoint"], "events": wanted}},
+	}, nil)
+	ws, _, err := websocket.Dial(t.Context(), strings.Replace(s.API.Base, "http", "ws", 1)+"/ws/instance/events?event=messages.upsert", &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + s.Token}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	ws.SetReadLimit(1 << 24)
+	s.Do(t, rig.Act("$anne", `{"do":"image","to":"$own","caption":"for all"}`))
+	_, live, err := ws.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := mediaOf(t, live)
+	if want == nil || want.URL == "" {
+		t.Fatalf("%s", live)
+	}
+	for name, box := range boxes {
+		s.Await("the event at the "+name, func() bool { return len(box.with(event.MessagesUpsert, "for all")) > 0 })
+		if got := mediaOf(t, box.with(event.MessagesUpsert, "for all")[0]); got == nil || *got != *want {
+			t.Errorf("the %s has %+v, the WebSocket %+v", name, got, want)
+		}
+	}
+	if status, _ := fetched(t, want); status != http.StatusOK {
+		t.Errorf("%d", status)
+	}
+}

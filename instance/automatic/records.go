@@ -1,0 +1,38 @@
+package automatic
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"postern/store"
+)
+
+const (
+	callAnswers = "call_answer"
+	readsDue    = "read_due"
+)
+
+// Buckets returns the buckets of this package.
+func Buckets() []store.Bucket {
+	return []store.Bucket{
+		{Name: callAnswers, Owner: "instance/automatic", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Of: store.FirstID},
+		{Name: readsDue, Owner: "instance/automatic", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: store.References(store.JSONOf[dueRead](0), "a message is not marked as read"), Of: store.FirstID},
+	}
+}
+
+// Forget removes the records of an instance.
+func Forget(tx *store.Tx, instance int64) (err error) {
+	for _, bucket := range []string{callAnswers, readsDue} {
+		_, e := tx.DeletePrefix(bucket, store.Key(instance))
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// number returns the big-endian number in b, 0 if it has another length.
+func number(b []byte) int64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // written from an int64
+}
