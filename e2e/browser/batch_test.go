@@ -37,7 +37,9 @@ func TestABatchIsMadeInSteps(t *testing.T) {
 	d.press("Send to 2 recipients")
 	d.page.Await(`$("main h1")?.textContent === "Spring" && $("main").textContent.includes("Done")`)
 
-	var batches struct{ Records []struct{ ID, OwnerUserID string } }
+	var batches struct {
+		Records []struct{ ID, OwnerUserID string }
+	}
 	d.Call(d.operator(), http.MethodGet, "/admin/batches", nil, &batches)
 	if len(batches.Records) != 1 {
 		t.Fatalf("%+v", batches)
