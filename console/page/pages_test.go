@@ -243,7 +243,7 @@ func busy(page *browser.Page) float64 {
 // runs at loads of 6 to 10 had 3.6 to 4.2.
 const frameLimit = 6
 
-// plainFrames draws as many frames of forty plain rows of six cells, anew each.
+// plainFrames draws as many frames, each with forty new plain rows of six cells.
 const plainFrames = `new Promise((done) => {
 	const box = document.body.appendChild(document.createElement("div"));
 	let n = 0;
