@@ -85,7 +85,7 @@ func (k *traced) failing(t *testing.T, key string, c call, errno syscall.Errno) 
 		k.Await("it is kept", func() bool { return get() && k.record(key).State == "STORED" })
 	}
 	k.AwaitFor(time.Minute, "files and records agree", func() bool { return k.agree(t) })
-	if n := k.told(key); n != 1 {
+	if n := k.reported(key); n != 1 {
 		t.Errorf("%d webhooks", n)
 	}
 }

@@ -60,7 +60,7 @@ func TestKillAtEachStepOfKeptFile(t *testing.T) {
 			if r := k.record(key); r.State != "STORED" {
 				t.Errorf("%+v", r)
 			}
-			if n := k.told(key); n != 1 {
+			if n := k.reported(key); n != 1 {
 				t.Errorf("%d webhooks", n)
 			}
 		})

@@ -167,8 +167,8 @@ func (k *traced) receive(t *testing.T, key string, content []byte) {
 	})
 }
 
-// told counts the webhooks of a message that came in.
-func (k *traced) told(key string) (n int) {
+// reported counts the webhooks of a message that came in.
+func (k *traced) reported(key string) (n int) {
 	for _, w := range k.Webhooks() {
 		if w.Event == string(event.MessagesUpsert) && strings.Contains(string(w.Body), fmt.Sprintf(`"keyId":%q`, key)) {
 			n++
