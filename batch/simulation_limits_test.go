@@ -131,10 +131,10 @@ func (s *sim) stepDirect(step simStep) {
 	s.rests(s.settled)
 }
 
-// shared reports whether a batch other than m may send from an instance.
+// shared reports whether a batch other than m may send from an instance, or might until it ended in this moment.
 func (s *sim) shared(id int64, m *modelBatch) bool {
 	return slices.ContainsFunc(s.batches, func(o *modelBatch) bool {
-		return o != m && !table.Final(o.status) && o.uses(id)
+		return o != m && (!table.Final(o.status) || o.updated.Equal(s.env.wall())) && o.uses(id)
 	})
 }
 

@@ -139,8 +139,8 @@ func TestFailedPageLoadIsShownAndRetried(t *testing.T) {
 	d.says("main [role=alert]", "No answer from")
 	d.page.Run(`location.hash = "#/instances"`) // and what was there before still is
 	d.page.Await(`$("main h1")?.textContent.includes("Instances") && !$("main .page-head ~ * .wheel")`)
-	d.page.Run(`$(".side .tools .menu button, .side .tools button").click()`)
-	d.page.Await(`[...document.querySelectorAll(".side [role=menu] button, .side .tools button")].some((b) => b.textContent.includes("Português") && (b.click(), true))`)
+	d.page.Run(`$(".side .tools [aria-haspopup=menu]").click()`)
+	d.page.Await(`[...document.querySelectorAll(".side [role=menu] button")].some((b) => b.textContent.includes("Português") && (b.click(), true))`)
 	d.says(".toasts", "No answer from")
 	d.page.Run(`location.hash = "#/keys"`)
 	d.says("main [role=alert]", "No answer from")
