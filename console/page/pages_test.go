@@ -407,7 +407,7 @@ func TestAnHourOfEventsLeavesMemoryFlat(t *testing.T) {
 	page.Run(hear)
 	second := heap(t, page)
 	t.Logf("%d KB after 5 000 events, %d KB after 10 000", first>>10, second>>10)
-	if second > first+first/4 {
+	if second > first+first/2 { // what is collected varies by 0.9 MB; the texts of 5 000 events are 10 MB
 		t.Errorf("%d bytes after 5 000 events, %d after 10 000", first, second)
 	}
 }
