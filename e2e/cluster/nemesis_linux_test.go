@@ -370,6 +370,7 @@ func TestNemesisLosesNothing(t *testing.T) {
 		at = n.alive(t)
 		at.checkItems(batch, name)
 		w.check(at)
+		n.keys()
 		events = at.sequences()
 		if longest := watched.most(); longest > handshake {
 			t.Errorf("an account had two connections for %s", longest)
@@ -380,7 +381,6 @@ func TestNemesisLosesNothing(t *testing.T) {
 	at := n.alive(t)
 	w.check(at)
 	at.delivered()
-	n.keys()
 	for _, name := range slices.Sorted(maps.Keys(done)) {
 		t.Logf("%3d times a node %s", done[name], name)
 	}
