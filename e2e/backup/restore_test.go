@@ -100,8 +100,8 @@ func (c *chatting) everythingIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := keys.Duplicates(); n > 0 {
-			t.Errorf("%s met %d keys a second time", p.Number(), n)
+		if n := keys.Reused(); n > 0 {
+			t.Errorf("%s met %d messages with the key of another", p.Number(), n)
 		}
 	}
 }

@@ -75,10 +75,10 @@ func (h *Handset) DecryptGroup(group, from types.JID, ciphertext []byte) (plaint
 	defer h.mu.Unlock()
 	padded, err := h.openGroup(group, from, ciphertext)
 	if errors.Is(err, signalerror.ErrOldCounter) {
-		h.duplicates++
-		err = ErrDuplicate
+		err = h.duplicate(ciphertext)
 	}
 	if err == nil {
+		h.latest.add(ciphertext)
 		plaintext, err = unpad(padded)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package handset
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -35,17 +36,57 @@ type Handset struct {
 	signedPreKey   *keys.PreKey
 	registrationID uint32
 
-	mu         sync.Mutex // guards signal, and makes one ratchet step at a time
-	signal     *signalStore
-	duplicates int
+	mu     sync.Mutex // guards what follows, and makes one ratchet step at a time
+	signal *signalStore
+	latest recent
+	reused int
 }
 
-// Duplicates returns how often a key was used a second time: by a repeated stanza, or
-// by a sender that used a key twice, which reveals both messages.
-func (h *Handset) Duplicates() int {
+// Reused returns how many messages were encrypted with the key of another message, which
+// reveals both. A stanza that came twice, as after a lost connection, is not counted.
+func (h *Handset) Reused() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.duplicates
+	return h.reused
+}
+
+// duplicate returns the error of a ciphertext whose key is used up, and counts it if it is
+// not one of those that were decrypted before.
+func (h *Handset) duplicate(ciphertext []byte) error {
+	if !h.latest.has(ciphertext) {
+		h.reused++
+	}
+	return ErrDuplicate
+}
+
+// recent has the hashes of the ciphertexts that were decrypted last.
+type recent struct {
+	hashes map[[sha256.Size]byte]struct{}
+	order  [][sha256.Size]byte // a ring
+	next   int
+}
+
+// mostRecent is how many a handset remembers: a sender repeats its last ones.
+const mostRecent = 4096
+
+func (r *recent) has(ciphertext []byte) bool {
+	_, ok := r.hashes[sha256.Sum256(ciphertext)]
+	return ok
+}
+
+func (r *recent) add(ciphertext []byte) {
+	sum := sha256.Sum256(ciphertext)
+	if r.hashes == nil {
+		r.hashes = map[[sha256.Size]byte]struct{}{}
+	}
+	if len(r.order) < mostRecent {
+		r.order = append(r.order, sum)
+	} else {
+		delete(r.hashes, r.order[r.next])
+		r.order[r.next] = sum
+		r.next = (r.next + 1) % mostRecent
+	}
+	r.hashes[sum] = struct{}{}
 }
 
 // New returns a handset with new keys for an account. Both addresses lose their device

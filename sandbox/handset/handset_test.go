@@ -86,6 +86,40 @@ func TestStateSurvivesARestartInMidConversation(t *testing.T) {
 	exchangeText(t, newHandset(t, "5533"), restored, handedOut, "with a pre-key of before")
 }
 
+func TestOnlyAnotherMessageReusesAKey(t *testing.T) {
+	a, b := newHandset(t, "5511"), newHandset(t, "5522")
+	exchangeText(t, a, b, bundleOf(t, b), "first")
+	exchangeText(t, b, a, nil, "answer")
+	before, err := a.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kind, sealed := encrypt(t, a, b, nil, "second")
+	older, err := Restore(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, other := encrypt(t, older, b, nil, "with the key of the second")
+	decrypts := func(sealed []byte, want error, reused int) {
+		t.Helper()
+		if _, err := b.Decrypt(a.LID(), kind, sealed); !errors.Is(err, want) {
+			t.Errorf("it is decrypted with %v, want %v", err, want)
+		}
+		if n := b.Reused(); n != reused {
+			t.Errorf("%d messages have the key of another, want %d", n, reused)
+		}
+	}
+	decrypts(sealed, nil, 0)
+	decrypts(sealed, ErrDuplicate, 0)
+	decrypts(other, ErrDuplicate, 1)
+	for range mostRecent {
+		exchangeText(t, a, b, nil, "later")
+	}
+	if n := len(b.latest.hashes); n != mostRecent || len(b.latest.order) != mostRecent {
+		t.Errorf("%d ciphertexts are remembered, want %d", n, mostRecent)
+	}
+}
+
 func TestTamperedCiphertextKeepsTheSession(t *testing.T) {
 	a, b := newHandset(t, "5511"), newHandset(t, "5522")
 	kind, sealed := encrypt(t, a, b, bundleOf(t, b), "text")

@@ -120,10 +120,10 @@ func (h *Handset) Decrypt(from types.JID, encType string, ciphertext []byte) (pl
 	defer h.mu.Unlock()
 	padded, err := h.open(from, encType, ciphertext)
 	if errors.Is(err, signalerror.ErrOldCounter) {
-		h.duplicates++
-		return nil, fmt.Errorf("decrypt %s from %s: %w", encType, from, ErrDuplicate)
+		return nil, fmt.Errorf("decrypt %s from %s: %w", encType, from, h.duplicate(ciphertext))
 	}
 	if err == nil {
+		h.latest.add(ciphertext)
 		plaintext, err = unpad(padded)
 	}
 	if err != nil {
