@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -33,6 +35,10 @@ func (n *network) host() string {
 // newSegment returns nil and says so if this process may not make one.
 func newSegment(t *testing.T) *segment {
 	t.Helper()
+	if err := only(t); err != nil {
+		t.Logf("the nodes share one network namespace: another run has the bridge: %v", err)
+		return nil
+	}
 	tidySegment(t) // of a test that was killed
 	for _, args := range [][]string{{"link", "add", bridge, "type", "bridge"}, {"addr", "add", subnet + ".1/24", "dev", bridge}, {"link", "set", bridge, "up"}} {
 		if out, err := exec.CommandContext(t.Context(), "ip", args...).CombinedOutput(); err != nil {
@@ -48,6 +54,16 @@ func newSegment(t *testing.T) *segment {
 		return nil
 	}
 	return s
+}
+
+// only takes the lock of the one run of this machine that may have the bridge.
+func only(t *testing.T) error {
+	lock, err := os.Create(filepath.Join(os.TempDir(), bridge+".lock"))
+	if err != nil {
+		return err
+	}
+	t.Cleanup(func() { lock.Close() })
+	return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
 // probe connects from a namespace to this process: a firewall of the machine may drop what
