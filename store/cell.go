@@ -276,10 +276,11 @@ func (tx *Tx) applyRow(r Row, cell map[string]tally) error {
 	}
 	b.FillPercent = max(b.FillPercent, b.declared.fill(r.Key))
 	tx.writes++
-	tx.replaced(b, r.Key, b.Get(r.Key), r.Value)
 	if r.Value == nil {
+		tx.replaced(b, r.Key, b.Get(r.Key), nil)
 		return b.Delete(r.Key)
 	}
+	tx.replaced(b, r.Key, b.replacedBy(r.Key), r.Value)
 	return b.Put(r.Key, r.Value)
 }
 

@@ -29,7 +29,7 @@ func (tx *Tx) guard(b *opened, key []byte) error {
 	for n := firstGuard; n <= 0xFF; n++ {
 		last[len(last)-1] = byte(n)
 		sealed := tx.openings.seal(last, nil)
-		tx.replaced(b, last, b.Get(last), sealed)
+		tx.replaced(b, last, b.replacedBy(last), sealed)
 		tx.openings.rows.note(declared.Name, last, sealed)
 		if err := b.Put(last, sealed); err != nil {
 			return fmt.Errorf("store: put the guards of %s key %x: %w", declared.Name, key, err)

@@ -14,6 +14,8 @@ type opened struct {
 	*bolt.Bucket
 	declared Bucket
 	cursor   *bolt.Cursor
+	puts     int   // of this transaction
+	free     gap   // where its last new record went
 	guarded  bool  // a bucket that is one series has its guards
 	changed  bool  // by this transaction
 	change   tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
@@ -71,4 +73,32 @@ func (b *opened) Get(key []byte) []byte {
 		return v
 	}
 	return nil
+}
+
+// replacedBy returns the record that a Put of key replaces, as it lies in the file, or nil
+// if there is none. New records in the order of their keys are searched for once.
+func (b *opened) replacedBy(key []byte) []byte {
+	if b.puts++; b.puts == 1 {
+		return b.Get(key)
+	}
+	if b.free.has(key) {
+		b.free.after = append(b.free.after[:0], key...)
+		return nil
+	}
+	k, v := b.cursor.Seek(key)
+	if bytes.Equal(k, key) {
+		return v
+	}
+	b.free = gap{known: true, last: k == nil, after: append(b.free.after[:0], key...), before: append(b.free.before[:0], k...)}
+	return nil
+}
+
+// gap is a part of a bucket in which there is no key. Deletions leave it valid.
+type gap struct {
+	known, last   bool // last: it has no end
+	after, before []byte
+}
+
+func (g *gap) has(key []byte) bool {
+	return g.known && bytes.Compare(key, g.after) > 0 && (g.last || bytes.Compare(key, g.before) < 0)
 }

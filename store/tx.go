@@ -91,7 +91,7 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 			return err
 		}
 	}
-	old, sealed := b.Get(key), tx.openings.seal(key, value)
+	old, sealed := b.replacedBy(key), tx.openings.seal(key, value)
 	tx.replaced(b, key, old, sealed)
 	tx.openings.rows.note(bucket, key, sealed)
 	if err := b.Put(key, sealed); err != nil {
