@@ -331,7 +331,11 @@ func (s *Store) lead(e Engine, version uint64, stamp time.Time) error {
 	case m.mark.Version < max(version, m.mark.Until):
 		return fmt.Errorf("%w: the file is at version %d and the cell at %d", ErrDiverged, m.mark.Version, version)
 	}
-	if err := s.clock.takeOver(s.db, s.opts.Now(), s.running(), stamp); err != nil {
+	err := s.db.View(func(tx *bolt.Tx) error {
+		s.clock.TakeOver(clockRecord(tx), s.opts.Now(), s.running(), stamp)
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	s.cell.engine = e
@@ -376,12 +380,12 @@ func (s *Store) replicate(btx *bolt.Tx, rows *writeSet, now time.Time) error {
 	switch err := s.engine().Commit(Change{Version: next.Version, Stamp: now, Rows: rows.rows}); {
 	case err == nil:
 		s.cell.mark = next
-		s.clock.notBefore(now)
+		s.clock.NotBefore(now)
 		return nil
 	case errors.Is(err, ErrDiskFull):
 		s.crowded = true
 		s.space.full()
-		s.clock.unsaved()
+		s.clock.Unsaved()
 		return fmt.Errorf("store: commit of version %d: %w", next.Version, err)
 	default:
 		return s.fail(fmt.Errorf("commit of version %d: %w", next.Version, err))

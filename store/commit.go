@@ -171,7 +171,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	open, made := openings{rows: s.writeSet()}, did{}
 	at := s.opts.Now()
 	running := at.Sub(s.opened)
-	now, steady := stamp(s.clock.date(at, running)), s.clock.steadyAt(running)
+	now, steady := stamp(s.clock.Date(at, running)), s.clock.SteadyAt(running)
 	start := func() *Tx {
 		return &Tx{bolt: btx, openings: &open, schema: s.schema, now: now, steady: steady}
 	}
@@ -201,7 +201,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	}
 	next, err := s.tallies.write(btx, &open)
 	if err == nil && !s.follows() {
-		err = s.clock.keep(start().putMeta, s.opts.Now(), s.running(), false)
+		err = s.clock.Keep(start().putMeta, s.opts.Now(), s.running(), false)
 	}
 	if err == nil {
 		err = s.replicate(btx, open.rows, now)
@@ -308,7 +308,7 @@ func (s *Store) finishCommit(btx *bolt.Tx, calls int) error {
 	rollback(btx)
 	if IsFull(err) && !s.visible(id) {
 		s.space.full()
-		s.clock.unsaved()
+		s.clock.Unsaved()
 		return fmt.Errorf("store: commit: %w", errors.Join(ErrDiskFull, err))
 	}
 	return s.fail(fmt.Errorf("commit: %w", err))

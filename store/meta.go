@@ -122,7 +122,7 @@ func (s *Store) markClean() error {
 	}
 	defer s.end(btx)
 	keep := func(key, value []byte) error { return putMeta(btx, key, value) }
-	if err := errors.Join(setClean(btx, true), s.clock.keep(keep, s.opts.Now(), s.running(), true), s.leave(btx), s.leaveCell(btx)); err != nil {
+	if err := errors.Join(setClean(btx, true), s.clock.Keep(keep, s.opts.Now(), s.running(), true), s.leave(btx), s.leaveCell(btx)); err != nil {
 		return err
 	}
 	return s.land(btx)

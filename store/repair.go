@@ -14,6 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/clock"
 	"postern/store/files"
 	"postern/store/pages"
 )
@@ -378,7 +379,7 @@ func (m *repairing) finish(to *os.File) error {
 		if _, err := complete(tx, made, holds); err != nil {
 			return err
 		}
-		for _, key := range [][]byte{metaRestored, metaProgram, metaID, metaClock, metaSteady} {
+		for _, key := range [][]byte{metaRestored, metaProgram, metaID, clock.KnownKey, clock.SteadyKey} {
 			if value := m.found.meta[string(key)]; value != nil {
 				if err := tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value)); err != nil {
 					return err

@@ -15,6 +15,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/clock"
 	"postern/store/files"
 	"postern/store/pages"
 )
@@ -103,7 +104,7 @@ func (o *Offline) Mark() CellMark { return o.mark }
 
 // Last returns the last time of day that the file trusts; zero: it has none.
 func (o *Offline) Last() (t time.Time) {
-	if t.UnmarshalBinary(o.found.meta[string(metaClock)]) != nil {
+	if t.UnmarshalBinary(o.found.meta[string(clock.KnownKey)]) != nil {
 		return time.Time{}
 	}
 	return t

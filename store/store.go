@@ -14,6 +14,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"postern/store/clock"
 )
 
 // DefaultMinFree is the default of Options.MinFree: 64 MiB.
@@ -114,7 +116,7 @@ type Store struct {
 	commitTx func(*bolt.Tx) error   // (*bolt.Tx).Commit
 	watch    watch
 
-	clock  clock
+	clock  *clock.Clock
 	opened time.Time // with the monotonic reading of Options.Now, where it has one
 }
 
@@ -186,7 +188,7 @@ func open(o Options) (*Store, error) {
 
 		commitTx: func(btx *bolt.Tx) error { return shielded(btx.Commit) },
 		watch:    watch{time.Now, time.Sleep},
-		clock:    clock{log: log},
+		clock:    clock.New(log),
 		opened:   o.Now(),
 	}
 	s.clean, s.unread = found.clean(), found.unread
@@ -204,7 +206,11 @@ func open(o Options) (*Store, error) {
 		return nil, errors.Join(err, db.Close())
 	}
 	s.left = leftBy(found)
-	if err := s.clock.open(db, s.opened, 0); err != nil {
+	err = db.View(func(tx *bolt.Tx) error {
+		s.clock.Open(clockRecord(tx), s.opened, 0)
+		return nil
+	})
+	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	if err := s.trust(); err != nil {
@@ -221,7 +227,7 @@ func open(o Options) (*Store, error) {
 func (s *Store) View(fn func(*Tx) error) error {
 	now := s.opts.Now()
 	running := now.Sub(s.opened)
-	tx := &Tx{schema: s.schema, now: stamp(s.clock.dateOfView(now, running)), steady: s.clock.steadyAt(running)}
+	tx := &Tx{schema: s.schema, now: stamp(s.clock.DateOfView(now, running)), steady: s.clock.SteadyAt(running)}
 	err := shielded(func() error {
 		return s.read(func(b *bolt.Tx) error {
 			tx.bolt, tx.openings = b, &openings{}
