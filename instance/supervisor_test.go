@@ -68,6 +68,22 @@ func TestOpenCorrectsConnectionStates(t *testing.T) {
 	})
 }
 
+func TestInstancesShareTheCommitsOfAStart(t *testing.T) {
+	r := newRig(t, nil, nil)
+	defer r.stop()
+	const fleet = 100
+	for i := range fleet {
+		r.linked(fmt.Sprint("shop-", i), event.Online)
+	}
+	commits, calls := 0, 0
+	r.commit = func(n int, _ time.Duration) { commits, calls = commits+1, calls+n }
+	r.reboot()
+	r.commit = nil
+	if calls < fleet || commits > fleet/2 {
+		t.Errorf("%d changes took %d commits", calls, commits)
+	}
+}
+
 func TestStartupConcurrencyBoundsReconnects(t *testing.T) {
 	inBubble(t, func(c *SupervisorConfig) { c.StartupConcurrency = 3 }, func(r *rig) {
 		for i := range 10 {
