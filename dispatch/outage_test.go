@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"postern/internal/nightly"
 )
 
 // This file tests what the global webhook gets after an outage.
@@ -51,9 +53,8 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
-	const runs = 5
 	for name, status := range map[string]int{"refused": 0, "503": 503, "429": 429} {
-		for run := range runs {
+		for run := range nightly.Or(1, 5) {
 			t.Run(fmt.Sprint(name, run), func(t *testing.T) {
 				inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
 					r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
