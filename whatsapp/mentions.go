@@ -25,7 +25,7 @@ func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JI
 			}
 			all = append(all, jid.String())
 		}
-		return all, nil
+		return distinct(all), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
@@ -53,7 +53,18 @@ func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JI
 	if strangers != nil {
 		return nil, fmt.Errorf("%w: %s", event.ErrNotAMember, strings.Join(strangers, ", "))
 	}
-	return all, nil
+	return distinct(all), nil
+}
+
+// distinct drops who is mentioned again, maybe by the other address.
+func distinct(all []string) (once []string) {
+	seen := make(map[string]bool, len(all))
+	for _, jid := range all {
+		if !seen[jid] {
+			seen[jid], once = true, append(once, jid)
+		}
+	}
+	return once
 }
 
 // memberOf returns the address of a person in a group, empty if they are no member.

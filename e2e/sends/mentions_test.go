@@ -23,9 +23,9 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 	text := `"textMessage":{"text":"@$anne, see @49151555000021 and @$anne"}`
 	m := s.Sent(t, 0, send("text", `{"chat":"$all.group",`+text+`,"options":{"mentions":["+$anne"]}}`), `{"messageType":"extendedTextMessage"}`)
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"extendedTextMessage":{"text":"@$anneUser, see @49151555000021 and @$anneUser","contextInfo":{"mentionedJID":["$anneLID"]}}}`)
-	m = s.Sent(t, 0, send("media", `{"chat":"$all.group","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"by @$anne"},"options":{"mentions":["$anneLID"]}}`), `{}`)
+	m = s.Sent(t, 0, send("media", `{"chat":"$all.group","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"by @$anne"},"options":{"mentions":["$anneLID","$anne"]}}`), `{}`)
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"imageMessage":{"contextInfo":{"mentionedJID":["$anneLID"]}}}`)
-	m = s.Sent(t, 0, send("text", `{"number":"$anne","textMessage":{"text":"ask @$bob"},"options":{"mentions":["$bob"]}}`), `{}`)
+	m = s.Sent(t, 0, send("text", `{"number":"$anne","textMessage":{"text":"ask @$bob"},"options":{"mentions":["$bob","+$bob"]}}`), `{}`)
 	s.DecryptedAs(t, rig.AnneNumber, m.KeyID, `{"extendedTextMessage":{"text":"ask @$bob","contextInfo":{"mentionedJID":["$bob@s.whatsapp.net"]}}}`)
 	before := len(textsOf(s, rig.BobNumber))
 	for body, want := range map[string]string{

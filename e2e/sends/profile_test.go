@@ -32,8 +32,10 @@ func TestProfileIsChangedInSteps(t *testing.T) {
 	for _, body := range []string{
 		`{}`, `{"name":""}`, `{"name":"` + strings.Repeat("n", 26) + `"}`, `{"about":"` + strings.Repeat("a", 140) + `"}`,
 		`{"name":"Changed","picture":""}`, `{"name":"Changed","picture":"ftp://example.org/a.jpg"}`, `{"name":"Changed","picture":"$files/note.ogg"}`,
+		`{"name":"Changed","picture":7}`,
 	} {
-		if a := put(t, s, "profile", body); a.Status/100 != 4 {
+		a := put(t, s, "profile", body)
+		if names := !strings.Contains(body, "picture") || strings.Contains(string(a.Body), `["picture`) || strings.Contains(string(a.Body), " picture"); a.Status/100 != 4 || !names {
 			t.Errorf("%.60s: %d %s", body, a.Status, a.Body)
 		}
 	}

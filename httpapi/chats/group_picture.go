@@ -47,7 +47,7 @@ func (a *API) changePicture(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	avatar, err := a.avatar(c, account, in, f)
+	avatar, err := a.avatar(c, account, "image", in, f)
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,14 @@ func (r *pictureRequest) check() error {
 	return nil
 }
 
-// avatar returns the JPEG for a picture, or nothing to remove it.
-func (a *API) avatar(c *rest.Call, account instance.Account, in pictureRequest, f rest.Form) ([]byte, error) {
+// avatar returns the JPEG for a picture, or nothing to remove it. Errors name field.
+func (a *API) avatar(c *rest.Call, account instance.Account, field string, in pictureRequest, f rest.Form) ([]byte, error) {
 	if in.Image != nil && *in.Image == "" {
 		return nil, nil
 	}
 	file, remove, err := a.imageFile(c, account, in, f)
 	if err != nil {
-		return nil, fmt.Errorf("image: %w", err)
+		return nil, fmt.Errorf("%s: %w", field, err)
 	}
 	defer remove()
 	return a.Media.Avatar(c.Request.Context(), c.Instance.ID, file)

@@ -68,7 +68,7 @@ func (r *profileRequest) picture() (*pictureRequest, error) {
 		return &in, nil
 	}
 	if err := json.Unmarshal(r.Picture, in.Image); err != nil || *in.Image == "" {
-		return nil, rest.InvalidField("picture must not be empty; null removes it")
+		return nil, rest.InvalidField("picture must be the URL of an image or the image in base64; null removes it")
 	}
 	return &in, nil
 }
@@ -106,7 +106,7 @@ func (a *API) changeProfile(c *rest.Call) error {
 	}
 	var avatar []byte
 	if picture != nil {
-		if avatar, err = a.avatar(c, account, *picture, rest.Form{}); err != nil {
+		if avatar, err = a.avatar(c, account, "picture", *picture, rest.Form{}); err != nil {
 			return err
 		}
 	}

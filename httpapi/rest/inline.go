@@ -18,6 +18,7 @@ import (
 
 	"postern/event"
 	"postern/httpapi/strict"
+	"postern/internal/plural"
 )
 
 // Inline are the files that a JSON body had in base64. In the decoded body each is a URL, which [Inline.Path] knows.
@@ -187,7 +188,7 @@ func (x *inlineReader) file() {
 func (x *inlineReader) spool(text *base64Text) (string, error) {
 	name := x.last
 	if len(x.files.paths) == x.rules.Files {
-		return "", fmt.Errorf("%w: %s: the body has too many files", event.ErrContent, name)
+		return "", fmt.Errorf("%w: %s: the body has more than %s in base64", event.ErrContent, name, plural.Of(x.rules.Files, "file"))
 	}
 	if head, _ := x.in.Peek(5); string(head) == "data:" {
 		words, err := text.header()
