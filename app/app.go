@@ -474,7 +474,7 @@ func (a *App) startScheduled(ctx context.Context) error {
 // startErasures continues to remove what is stored about people who asked for it.
 func (a *App) startErasures(context.Context) error {
 	a.erasures = erasure.New(erasure.Config{
-		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, ForgetAnswers: a.known.devices.ForgetAnswers,
+		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, Forget: a.known.devices.ForgetPerson,
 		Account: func(id int64) (name string, own []string, err error) {
 			rec, err := a.registry.ByID(id)
 			return rec.Name, []string{plain(rec.OwnerJID), plain(rec.OwnerLID)}, err

@@ -116,7 +116,7 @@ func (s *shelf) pending() int {
 
 // untouched are the buckets that an erasure leaves: the network's keys and names, and what has its own life.
 func untouched(bucket string) bool {
-	for _, prefix := range []string{"device", "lid_map", "meta", "access_audit", "idempotency", "batch", "optout", "delivery_attempt"} {
+	for _, prefix := range []string{"lid_map", "meta", "access_audit", "idempotency", "batch", "optout", "delivery_attempt"} {
 		if strings.HasPrefix(bucket, prefix) {
 			return true
 		}
@@ -139,6 +139,9 @@ func (s *shelf) traces(names ...string) (all []string) {
 			}
 			err := tx.Scan(b.Name, store.Range{}, func(k, v []byte) (bool, error) {
 				for _, name := range names {
+					if keysOnly := strings.HasPrefix(b.Name, "device") && strings.Trim(name, "0123456789") == ""; keysOnly {
+						continue // the device's keys and sessions stay
+					}
 					if bytes.Contains(v, []byte(name)) || bytes.Contains(k, []byte(name)) {
 						all = append(all, fmt.Sprintf("%s %q %.300q", b.Name, k, v))
 					}

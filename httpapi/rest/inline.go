@@ -18,7 +18,6 @@ import (
 
 	"postern/event"
 	"postern/httpapi/strict"
-	"postern/internal/plural"
 )
 
 // Inline are the files that a JSON body had in base64. In the decoded body each is a URL, which [Inline.Path] knows.
@@ -188,7 +187,7 @@ func (x *inlineReader) file() {
 func (x *inlineReader) spool(text *base64Text) (string, error) {
 	name := x.last
 	if len(x.files.paths) == x.rules.Files {
-		return "", fmt.Errorf("%w: %s: the body has more than %s in base64", event.ErrContent, name, plural.Of(x.rules.Files, "file"))
+		return "", fmt.Errorf("%w: %s: at most %d files of a body may be in base64", event.ErrContent, name, x.rules.Files)
 	}
 	if head, _ := x.in.Peek(5); string(head) == "data:" {
 		words, err := text.header()

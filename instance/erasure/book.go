@@ -44,8 +44,9 @@ type Config struct {
 	Account func(instance int64) (name string, own []string, err error)
 	// Person returns the addresses of a person that the devices know.
 	Person func(jid string) []string
-	// ForgetAnswers removes the kept answers to look-ups that name a person.
-	ForgetAnswers func(ctx context.Context, jids []string) error
+	// Forget removes what the linked device keeps of a person: copies of sent messages and
+	// secrets from before a time, the names in the address book, and answers to look-ups.
+	Forget func(ctx context.Context, instance int64, jids []string, before time.Time) error
 	// KeepsFile reports whether the file of a message is kept.
 	KeepsFile func(tx *store.Tx, instance, message int64) bool
 

@@ -10,11 +10,12 @@
 //
 // In this order: the messages of the direct chat and those that the person wrote in groups,
 // with their receipts, votes and kept files; the contact, the timer and the names of the
-// chat; the kept answers to look-ups of the number; bodies of deliveries, of batch events
+// chat; the device's copies of what was sent to the person, the secrets of the chat's
+// messages and the names in its address book; the kept answers to look-ups of the number; bodies of deliveries, of batch events
 // that name the instance, and of the stream of all events.
 //
-// Not touched: batches, opt-outs, the audit log, backups, and the keys, sessions and address
-// book of the linked device.
+// Not touched: batches, opt-outs, the audit log, backups, and the keys and sessions of the
+// linked device, with which number has which LID.
 //
 // # Names
 //

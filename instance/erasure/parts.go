@@ -106,7 +106,7 @@ func (j *job) step(ctx context.Context) (err error) {
 		}
 	}
 	if j.r.Part == partPerson {
-		if err := j.b.cfg.ForgetAnswers(ctx, j.r.Names); err != nil {
+		if err := j.b.cfg.Forget(ctx, j.instance, j.r.Names, j.r.At.Time); err != nil {
 			return err
 		}
 	}

@@ -160,7 +160,7 @@ func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, 
 		keep   time.Duration
 		made   func(n int64) time.Time // from the number that a value begins with
 	}{
-		{'X', keepSecrets, func(n int64) time.Time { return time.Unix(n, 0) }},
+		{'X', keepSecrets, madeSeconds},
 		{'O', keepOutgoing, time.UnixMilli},
 		{'B', keepBuffered, time.UnixMilli},
 	} {
@@ -181,3 +181,36 @@ func (c *Container) Prune(ctx context.Context, instance int64) (next time.Time, 
 	}
 	return next, err
 }
+
+// ForgetPerson removes what the device of an instance keeps of a person with these JIDs,
+// beside keys and sessions: the messages of the direct chat that it might have to send
+// again, and the secrets of all messages there, if they were stored before a time; the
+// names in the address book; and, for all instances, the kept answers to look-ups. It may
+// be repeated.
+func (c *Container) ForgetPerson(ctx context.Context, instance int64, jids []string, before time.Time) error {
+	a := newAccount(c, instance)
+	if err := a.settle(ctx); err != nil {
+		return err
+	}
+	for _, name := range jids {
+		jid, err := types.ParseJID(name)
+		if err != nil {
+			return fmt.Errorf("device of instance %d: forget a person: %w", instance, err)
+		}
+		chat := sized(jid.ToNonAD().String())
+		for prefix, made := range map[byte]func(n int64) time.Time{'X': madeSeconds, 'O': time.UnixMilli} {
+			_, err := a.prune(ctx, store.Key(prefix, chat), func(v []byte) bool {
+				return len(v) >= 8 && !made(int64(binary.BigEndian.Uint64(v))).After(before) //nolint:gosec // a time
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := a.remove(ctx, contactKey(jid)); err != nil {
+			return err
+		}
+	}
+	return c.ForgetAnswers(ctx, jids)
+}
+
+func madeSeconds(n int64) time.Time { return time.Unix(n, 0) }

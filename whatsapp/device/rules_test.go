@@ -78,6 +78,35 @@ func TestPruneRemovesOnlyExpiredRecords(t *testing.T) {
 	}
 }
 
+func TestForgottenPersonKeepsWhatCameLater(t *testing.T) {
+	f := newFile(t)
+	f.stores(t, 1)
+	ctx, before := t.Context(), time.Now()
+	check(t, f.Update(ctx, func(tx *store.Tx) error {
+		var err error
+		for _, instance := range []int64{1, 2} {
+			d := direct{tx, instance}
+			for _, chat := range []types.JID{phone, lid, group} {
+				for id, at := range map[string]time.Time{"before": before, "later": before.Add(time.Minute)} {
+					err = errors.Join(err, d.put(outgoingKey(chat, id), store.Key(at.UnixMilli(), "f", byte(0), "v")), d.put(store.Key(secretPrefix(chat, id), phone.String()), store.Key(at.Unix(), "v")))
+				}
+			}
+			err = errors.Join(err, d.put(contactKey(phone), []byte("{}")), d.put(contactKey(lid), []byte("{}")))
+		}
+		return err
+	}))
+	all := f.records(t, 1)
+	for range 2 {
+		check(t, f.container.ForgetPerson(ctx, 1, []string{phone.String(), lid.String()}, before))
+		if n := all - f.records(t, 1); n != 6 {
+			t.Errorf("%d records are gone, want the messages and secrets of before and the names, of both addresses", n)
+		}
+	}
+	if n := f.records(t, 2); n != 14 {
+		t.Errorf("another instance has %d records, want 14", n)
+	}
+}
+
 func TestPruneGoesThroughMoreThanOneStep(t *testing.T) {
 	f := newFile(t)
 	s := f.stores(t, 1)
