@@ -70,7 +70,7 @@ func TestFilesInBase64AreSpooled(t *testing.T) {
 		`{"media":"` + strings.TrimRight(std, "=") + `=A"}`:                         "not valid base64",
 		`{"media":"` + std:                                                          "ends early",
 		`{"media":"` + base64.StdEncoding.EncodeToString(make([]byte, 1001)) + `"}`: "media.max_inline",
-		`{"media":"` + std + `","audio":"` + std + `","b":{"media":"` + std + `"}}`: "too many files",
+		`{"media":"` + std + `","audio":"` + std + `","b":{"media":"` + std + `"}}`: "at most 2 files",
 		`{"media":"data:;base64,"}`:                                                 "", // an empty file, which the spool refuses
 	} {
 		_, _, err := inlined(t, body, 1000)
