@@ -184,7 +184,7 @@ func (e *Engine) prepare(ctx context.Context, owner uuid.UUID, r CreateRequest, 
 		return nil, none, err
 	}
 	given := r.given()
-	to, duplicates, err := e.distinct(given, map[uint64]struct{}{}, bad)
+	to, duplicates, err := e.distinct(given, make(map[uint64]struct{}, min(given.Len(), e.cfg.MaxRecipients)), bad)
 	if err != nil {
 		return nil, none, err
 	}
