@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"postern/internal/nightly"
 	"postern/store"
 )
 
@@ -16,7 +17,7 @@ import (
 // deliveries are where they belong, continue, and keep their order. Deliveries behind a lost
 // one do not wait forever.
 func TestDamagedRecordsCostOnlyThemselves(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range nightly.Or[uint64](1, 3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newModel(t, 1000+seed)
