@@ -6,15 +6,13 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 SOURCE_DATE_EPOCH ?= $(shell git show -s --format=%ct HEAD 2>/dev/null)
 LINT    := $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 FUZZTIME ?= 10s
-# It runs go test and tells at the end, and only there, what failed with what it
-# printed. Where it cannot be had, plain go test does the same with more words.
-# AGAIN=1 runs up to three tests that failed once more and tells which: a failure
-# that is gone then is a fault of the test or of the program, to be looked for, but
-# it stops nobody else's change.
+# It runs go test and prints at the end, and only there, what failed with its output. Where it
+# cannot be had, plain go test does the same with more words. AGAIN=1 runs up to three
+# tests that failed once more and lists them: a failure that is gone then is a fault of the
+# test or of the program, to be looked for, but it does not stop another change.
 TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
 AGAIN_FLAGS := $(if $(AGAIN),--rerun-fails=1 --rerun-fails-max-failures=3)
-# They are begun in this order: first those that wait the longest, so that others work
-# meanwhile and nobody waits for one of them alone at the end.
+# They begin in this order: first those that wait the longest, so that others work meanwhile.
 TESTED   = $(or $(OF),./whatsapp ./e2e/... ./...)
 GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages '$(TESTED)' --" || echo "$(GO) test $(TESTED)")
 
@@ -62,7 +60,7 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests; what failed is told at the end (TESTFLAGS=-vet=off where go vet is run anyway)
+test: ## all tests; failures are printed at the end (TESTFLAGS=-vet=off where go vet is run anyway)
 	@$(GOTEST) -p $(AT_ONCE) $(TESTFLAGS)
 
 race: ## all tests, or those of packages (OF=./store), under the race detector (needs a C compiler)

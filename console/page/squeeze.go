@@ -178,6 +178,7 @@ func squeeze(name string, raw []byte) []byte {
 		switch {
 		case begins || within:
 			within = !bytes.HasSuffix(line, []byte("*/"))
+		case bytes.HasPrefix(line, []byte("/*")) && bytes.HasSuffix(line, []byte("*/")): // a type
 		case len(line) > 0 && !bytes.HasPrefix(line, []byte("//")):
 			out = append(append(out, uncommented(line)...), '\n')
 		}

@@ -11,6 +11,7 @@ import (
 func TestSqueezeKeepsCode(t *testing.T) {
 	for written, sent := range map[string]string{
 		"// Says why.\nimport { a } from \"./a.js\";\n\n  go(a); // at once\n":   "import{a}from \"./a.js\";\ngo(a);\n",
+		"/** @type {any} */\nlet a; /** @type {any} */\n":                        "let a;\n",
 		"const at = \"http://x // y\";\n":                                        "const at=\"http://x // y\";\n",
 		"go(\"a // b\"); // it's\n":                                              "go(\"a // b\");\n",
 		"const find = /a \\/\\/ b/;\n":                                           "const find=/a \\/\\/ b/;\n",

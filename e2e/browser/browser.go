@@ -21,11 +21,13 @@ type Browser struct {
 	ctx context.Context // chromedp keeps its state in it
 }
 
-// flags of every start. The last three have a page draw frames when the browser takes it
-// for hidden, where a test would wait for them without end.
+// flags of every start. The last two give pages a microphone; the three before them have a
+// page draw frames when the browser takes it for hidden, where a test would wait for them
+// without end.
 var flags = []string{
 	"headless", "no-sandbox", "disable-gpu", "no-first-run", "disable-dev-shm-usage",
 	"disable-backgrounding-occluded-windows", "disable-renderer-backgrounding", "disable-background-timer-throttling",
+	"use-fake-device-for-media-stream", "use-fake-ui-for-media-stream",
 }
 
 // Open starts a browser that ends with the test. It skips the test if there is none.

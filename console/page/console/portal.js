@@ -59,6 +59,7 @@ function body(state, error, pairing, setPairing, refresh) {
 }
 
 function Steps({ name, again, done }) {
+  /** @type {any} */
   const [view, setView] = useState({ step: "starting" });
   const flow = useRef(null);
   useEffect(() => {

@@ -110,10 +110,10 @@ export const seconds = (ms) => ms % 1000 && ms < 10000 ? format(Intl.NumberForma
 
 // ago formats the time since a moment.
 export function ago(when, now = Date.now()) {
-  const s = Math.round((now - new Date(when)) / 1000);
+  const s = Math.round((now - +new Date(when)) / 1000);
   const relative = format(Intl.RelativeTimeFormat, { numeric: "auto", style: "short" });
   if (Math.abs(s) < 45) return s < 0 ? relative.format(-s, "second") : t("time.now");
-  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+  for (const [unit, size] of Object.entries({ day: 86400, hour: 3600, minute: 60 })) {
     if (Math.abs(s) >= size || unit === "minute") return relative.format(-Math.trunc(s / size), unit);
   }
 }

@@ -47,6 +47,24 @@
       }
       want(last().textContent.includes("We close at seven."), "and back to the last");
     },
+    async "a voice message is recorded, heard and sent"() {
+      await at("chats/shop/" + ada);
+      const sent = [];
+      stage.answers["POST /instance/shop/send/ptt-file"] = (body) => {
+        sent.push(body);
+        return stage.json(200, { ...stage.text(""), keyFromMe: true, messageType: "audioMessage" });
+      };
+      await press("Record a voice message");
+      want($(".recording"), "the page says that it records");
+      await later(700);
+      await press("Done");
+      await later(300);
+      want($(".tray audio")?.src.startsWith("blob:") && !$(".recording") && !$(".talk .notice"), "what was recorded is beside the field");
+      await press("Send");
+      await later(300);
+      want(sent.length === 1 && !$(".tray"), "and is sent once: " + sent.length);
+      delete stage.answers["POST /instance/shop/send/ptt-file"];
+    },
     async "messages and their changes are shown live"() {
       await at("chats/shop/" + ada);
       const message = { ...stage.text("Are you there? <b>now</b>"), keyFromMe: false, pushName: "Ada Lovelace" };

@@ -19,7 +19,8 @@ export class Refusal extends Error {
 export class NoAnswer extends Error {
   constructor(late) {
     super(late ? "no answer in time" : "no answer");
-    Object.assign(this, { name: "NoAnswer", late });
+    this.name = "NoAnswer";
+    this.late = late;
   }
 }
 
@@ -36,7 +37,9 @@ export async function call(method, path, body, options = {}) {
   if (csrf.value) headers["x-postern-csrf"] = csrf.value;
   const limit = AbortSignal.timeout(options.patience || patience);
   const signal = options.signal ? AbortSignal.any([options.signal, limit]) : limit;
-  let response, answer;
+  let response;
+  /** @type {any} */
+  let answer;
   try {
     response = await fetch("." + path, { method, headers, signal, body: body === undefined || files ? body : JSON.stringify(body) });
     if (response.ok && options.as === "response") return response;
@@ -47,12 +50,15 @@ export async function call(method, path, body, options = {}) {
   }
   const json = (response.headers.get("Content-Type") || "").includes("json");
   if (response.ok) return json && !options.as && answer ? JSON.parse(answer) : answer;
+  /** @type {any} */
   let details = {};
   try {
     details = JSON.parse(answer) || {};
   } catch { // not an answer of Postern, such as a proxy's
   }
+  /** @type {any} */
   const refusal = new Refusal(response.status, details, response.statusText);
+  /** @type {any} */
   const wait = (response.status === 429 || details.code === "MEDIA_PENDING") && response.headers.get("Retry-After");
   if (wait) refusal.until = isNaN(wait) ? Date.parse(wait) : Date.now() + wait * 1000;
   if (response.status === 401 && !options.signingIn) refused.set(refusal);

@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { drafts, keep } from "./drafts.js";
 import { onReload } from "./live.js";
 
+/** @param {any} path @param {any} [options] */
 // useLoaded loads path, null for nothing; again when path changes and when the live
 // connection reopens. none: the value for 404, which then is no error.
 export function useLoaded(path, { none, ...options } = {}) {

@@ -64,6 +64,7 @@ const pause = 2000; // milliseconds before a reconnect
 // since events may be missing. It returns whether the connection is open.
 export function useFeed(instance, names, tell, again) {
   const [open, setOpen] = useState(false);
+  /** @type {any} */
   const latest = useRef({});
   latest.current = { tell, again };
   useEffect(() => {

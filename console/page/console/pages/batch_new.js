@@ -42,6 +42,7 @@ export function NewBatch({ owner, step }) {
     const timer = setTimeout(() => setList(find()), 150);
     return () => clearTimeout(timer);
   }, [table, column, form.country]);
+  /** @type {any} */
   const [trial, setTrial] = useState({}); // the dry run: of what, its value or error
   const missing = useMemo(() => new Set(trial.value?.notOnWhatsApp), [trial.value]);
   const [error, setError] = useState(null);
@@ -231,7 +232,7 @@ const times = () => [["now", t("new.now")], ["once", t("new.once")], ["daily", t
 function Instances({ rows, value, on }) {
   const [wanted, setWanted] = useState("");
   const shown = useMemo(() => rows.filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
-    .sort((a, b) => (groupFor(b.connectionStatus) === "good") - (groupFor(a.connectionStatus) === "good") || compare()(a.name, b.name)), [rows, wanted]);
+    .sort((a, b) => +(groupFor(b.connectionStatus) === "good") - +(groupFor(a.connectionStatus) === "good") || compare()(a.name, b.name)), [rows, wanted]);
   const put = (names, is) => on(is ? [...new Set([...value, ...names])] : value.filter((one) => !names.includes(one)));
   return html`<fieldset class="flags"><legend class="label">${t("batch.instances")} <span class="quiet figures">${t("flags.set", { n: number(value.length), of: number(rows.length) })}</span></legend><p class="quiet">${t("new.instancesHelp")}</p>
     ${rows.length > 8 && html`<div class="flags-head"><div class="with-icon"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("instances.search")} aria-label=${t("instances.search")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>

@@ -49,6 +49,7 @@ function Bubble({ message, more, at, active, first, dated }) {
     setTrouble(null);
     react(message, reaction).catch(setTrouble);
   };
+  /** @type {any[]} */
   const items = [
     can.send && { word: t("message.reply"), icon: "left", act: () => answer(message) },
     content.text && { word: t("message.copy"), icon: "copy", act: () => copyText(content.text).catch(setTrouble) },
@@ -61,7 +62,7 @@ function Bubble({ message, more, at, active, first, dated }) {
       <p class="unseen">${sent ? t("message.mine") : senderOf(message)}</p>
       ${content.quoted && html`<blockquote>${content.quoted.kind !== "text" && html`<em>${t("message." + content.quoted.kind)} </em>`}<span dir="auto">${content.quoted.text.slice(0, 300)}</span></blockquote>`}
       ${more?.revoked ? html`<p class="quiet">${t("message.revoked")}</p>` : html`
-        ${content.file && html`<${File} content=${content} message=${message} at=${at} real=${real}/>`}
+        ${content.file && html`<${Attached} content=${content} message=${message} at=${at} real=${real}/>`}
         ${!content.file && content.kind !== "text" && html`<p class="quiet">${t("message." + content.kind)}${content.kind === "other" && html` <span class="mono">${String(content.type).slice(0, 60)}</span>`}</p>`}
         ${text && html`<p class="text" dir="auto">${linked(text)}</p>`}
         ${text !== content.text && html`<${Button} kind="bare small" word=${t("message.whole")} act=${() => { setWhole(true); }}/>`}`}
@@ -82,9 +83,9 @@ function linked(text) {
   });
 }
 
-// File is the file of a message. It is fetched only on request, since it comes from WhatsApp
+// Attached is the file of a message. It is fetched only on request, since it comes from WhatsApp
 // and may be large.
-function File({ content, message, at, real }) {
+function Attached({ content, message, at, real }) {
   const { name, can, loaded } = at.current;
   const [url, setUrl] = useState(message.local || "");
   const [error, setError] = useState(null);
@@ -225,6 +226,7 @@ export function Talk({ name, chat, online, live, heard, sent }) {
   const drop = (id) => setMine((all) => all.filter((one) => one.id !== id));
 
   const list = useMemo(() => folded((talk.pages || []).flatMap((page) => page.records).reverse()), [talk.pages]);
+  /** @type {any[]} */
   const rows = useMemo(() => [...list, ...(talk.atEnd ? mine.map((message) => ({ message })) : [])], [list, mine, talk.atEnd]);
 
   // Keep the visible messages in place when others are inserted above; at the end follow it.

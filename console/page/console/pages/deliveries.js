@@ -55,6 +55,7 @@ function Records({ query, instance, names, everywhere }) {
   const state = (query.get("state") || "").split(",").filter((one) => tones[one]);
   const asked = useSoon({ ...chosen, state, query: (query.get("q") || "").trim() });
   const rows = useRows(pathOf(instance), asked);
+  /** @type {any} */
   const [fresh, show] = useFresh(rows, instance, asked);
   const narrowed = state.length || query.get("q") || fields.some((name) => chosen[name]);
   const further = fields.filter((name) => chosen[name]).length + (everywhere && instance ? 1 : 0);

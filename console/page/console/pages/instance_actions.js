@@ -30,7 +30,7 @@ export function actionsOf(row, own) {
     can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
     own && can("manage") && is && { word: t("reset.do"), icon: "unlink", harm: true, act: () => reset(row) },
     can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
-  ].filter((item) => item !== false));
+  ].filter((item) => item || item === null));
 }
 
 // Acts shows the main actions and the menu of the others.

@@ -18,7 +18,8 @@ let lastId = 0;
 // Ear hears an instance.
 class Ear {
   constructor(name) {
-    Object.assign(this, { name, list: [], state: "opening", leaves: 0, gap: false, draw: () => {} });
+    this.name = name;
+    Object.assign(this, { list: [], state: "opening", leaves: 0, gap: false, draw: () => {} });
     this.open();
   }
 

@@ -60,7 +60,7 @@ function actionsOn(names, rows) {
     can("manage") && null,
     can("manage") && { word: t("logout.do"), icon: "unlink", harm: true, act: () => ask("logout", names, { harm: true }) },
     can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => ask("delete", names, { harm: true, typed: String(names.length) }) },
-  ].filter((item) => item !== false);
+  ].filter((item) => item || item === null);
 }
 
 // Many is the bar of the chosen rows.

@@ -6,7 +6,7 @@ import { useLoaded } from "../data/loaded.js";
 import { loadSamples, samples } from "../data/samples.js";
 import { html } from "../html.js";
 import { choose } from "../router.js";
-import { toast, useTitle } from "../ui/float.js";
+import { useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Check, Empty, Loading, Notice, Select, Text, Trouble } from "../ui/parts.js";
 import { More, Readers, When, save, useRows, useSoon } from "../ui/sheet.js";

@@ -83,7 +83,7 @@ function Edit({ row, load }) {
   const save = async () => {
     setError(null);
     const { name, everywhere, userId, until } = form, rate = Number(form.perMinute), recipients = form.recipients.split(/[\s,;]+/).filter(Boolean);
-    const expiresAt = until === "at" ? form.expiresAt : until && new Date(Date.now() + until * 86400000).toISOString();
+    const expiresAt = until === "at" ? form.expiresAt : until && new Date(Date.now() + +until * 86400000).toISOString();
     const body = { name: name.trim(), instances: everywhere ? ["*"] : form.instances };
     try {
       if (row) await call("PATCH", "/keys/" + row.id, { ...body, expiresAt, recipients: recipients.length ? recipients : ["*"], rateLimit: { perMinute: rate } });

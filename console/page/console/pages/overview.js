@@ -27,7 +27,7 @@ export function Overview() {
   const wrong = useCell(troubles), minute = useMinute();
   useEffect(() => { if (!troubles.value.items) loadTroubles(); }, []);
   const ready = useReady(), cluster = useCluster(ready.role);
-  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong, minute), [rows, ready, cluster, wrong, minute, t("alerts.title")]);
+  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong), [rows, ready, cluster, wrong, minute, t("alerts.title")]);
   if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
   return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} alerts=${alerts}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
     <div class="stack">
@@ -52,6 +52,7 @@ function useMinute() {
 
 // useReady polls /ready once a minute.
 function useReady() {
+  /** @type {any} */
   const [ready, setReady] = useState({ reasons: [], warnings: [] });
   useEffect(() => {
     const ask = async () => {
@@ -128,7 +129,7 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
   if (wrong.error) all.push({ key: "unknown", tone: "busy", title: t("troubles.unknown"), text: troubleOf(wrong.error) });
   const known = [...reasons, ...warnings];
   all.push(...(wrong.items || []).filter((one) => !elsewhere.has(one.kind) && !one.subjects.every((of) => of.type === "program" && known.includes(of.name))).map(shown));
-  all.sort((a, b) => (a.tone !== "bad") - (b.tone !== "bad"));
+  all.sort((a, b) => +(a.tone !== "bad") - +(b.tone !== "bad"));
   warnings.forEach((text, i) => all.push({ key: "warning" + i, tone: "busy", title: t("alerts.warning"), text }));
   return all;
 }

@@ -143,7 +143,7 @@ function Pause({ name, path, put }) {
   return html`<${Dialog} title=${t("pause.title", { name })} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/>
       <${Button} kind="first" word=${t("receiver.pause")} act=${pause}/>`}>
     <p>${t("pause.text")}</p>
-    <${Select} label=${t("pause.for")} help=${t("receiver.until", { time: moment(Date.now() + expiresIn * 1000) })} value=${expiresIn} on=${setExpiresIn}
+    <${Select} label=${t("pause.for")} help=${t("receiver.until", { time: moment(Date.now() + +expiresIn * 1000) })} value=${expiresIn} on=${setExpiresIn}
       options=${lasts.map(([seconds, key]) => [String(seconds), t(key)])}/>
     <${Trouble} error=${error}/><//>`;
 }

@@ -43,7 +43,7 @@ export function Sandbox() {
     <div class="stack"><${Trouble} error=${error || failed} again=${error && loadSandbox}/>
       ${!phones ? !error && html`<${Loading}/>` : html`${accounts.length > 0 ? html`<${Write} accounts=${accounts} phones=${phones}/>` : html`<div class="card"><${Empty} icon="sandbox" title=${t("sandbox.none")} buttons=${html`<a class="button first" href=${to(["instances"])}>${t("nav.instances")}</a>`}>${t("sandbox.noneText")}<//></div>`}
         <section aria-label=${t("sandbox.phones")}><ul class="phones">${phones.map((phone) => html`<${Phone} key=${phone.phone} phone=${phone} row=${ofPhone(phone)} accounts=${accounts} does=${does}/>`)}</ul></section>
-        <${Any} phones=${phones} does=${does}/>`}</div>`;
+        <${Any} does=${does}/>`}</div>`;
 }
 
 // Write sends a message to an instance.
@@ -89,7 +89,7 @@ function Phone({ phone, row, accounts, does }) {
     device && null,
     device && { word: t("sandbox.ban"), icon: "held", harm: true, act: () => sure(t("sandbox.ban"), { do: "temp-ban" }) },
     device && { word: t("sandbox.remove"), icon: "unlink", harm: true, act: () => sure(t("sandbox.remove"), { do: "logout" }) },
-  ].filter((one) => one !== false && one !== undefined);
+  ].filter((one) => one || one === null);
   const sure = (word, what) => confirm({ title: word + "?", children: t("sandbox.sure", { name: row?.name || phone.pushName }), word, act: async () => { await act(phone.phone, what); toast(name + ": " + word); loadSandbox(); } });
   const presence = (online) => step(t(online ? "sandbox.comes" : "sandbox.goes"), { do: "presence", online, ...(target && { to: target }) });
   return html`<li class="card phone"><div class="between"><div><h2 class="one-line" title=${phone.pushName}>${phone.pushName || "–"}</h2><p class="quiet figures">+${phone.phone}</p></div>
@@ -156,7 +156,7 @@ function valueOf(name, text) {
 }
 
 // Any offers every act that the sandbox knows, with its own help, and the network faults.
-function Any({ phones, does }) {
+function Any({ does }) {
   const help = useLoaded("/sandbox/help");
   const [phone, setPhone] = useState("");
   const [what, setWhat] = useState("image");

@@ -11,6 +11,7 @@ import { language, languages, speak, store, t } from "../words.js";
 function KeyForm({ word }) {
   const [key, setKey] = useState("");
   const [shown, setShown] = useState(false);
+  /** @type {any} */
   const [wrong, setWrong] = useState("");
   const [busy, setBusy] = useState(false);
   const submit = async (event) => {

@@ -53,6 +53,7 @@ function watch(name, hear, opened) {
 }
 
 function Pairing({ name, place, next }) {
+  /** @type {any} */
   const [view, setView] = useState({ step: "starting" });
   const [turn, setTurn] = useState(0);
   const flow = useRef(null);

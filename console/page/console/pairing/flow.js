@@ -19,7 +19,9 @@ const troubles = {
 // Flow is one pairing.
 export class Flow {
   constructor(calls, onStep) {
-    Object.assign(this, { calls, onStep, over: false, now: null, passkey: null, sent: 0, stopWatching: () => {}, waits: false, woken: false });
+    this.calls = calls;
+    this.onStep = onStep;
+    Object.assign(this, { over: false, now: null, passkey: null, sent: 0, stopWatching: () => {}, waits: false, woken: false });
     this.remember = this.wake = () => { this.woken = true; };
   }
 
