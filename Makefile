@@ -144,8 +144,9 @@ lint: ## golangci-lint
 vuln: ## known weaknesses in what the program calls (govulncheck; fails where its database cannot be had)
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
 
-fmt: ## gofumpt by way of golangci-lint
+fmt: ## gofumpt by way of golangci-lint, and Prettier for the console's modules (needs npm)
 	$(LINT) fmt ./...
+	cd console/page && npx --yes prettier@3.6.2 --print-width 120 --write --log-level warn 'console/**/*.js' '!console/words'
 
 README_PICTURES := overview-many-1280-light connect-1280-light instance-events-1280-dark
 pictures: ## every page of the console as a picture in bin/pictures, those of the README in docs/pictures (needs a chromium and the typeface Inter; ONLY=overview)

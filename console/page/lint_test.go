@@ -9,15 +9,16 @@ import (
 	"testing"
 )
 
-// TestConsoleIsTyped has TypeScript check the modules of the console, and ESLint look for
-// names that are unused or unknown. Both come from npm, in the versions of the folder lint.
-func TestConsoleIsTyped(t *testing.T) {
+// TestConsoleIsTypedAndFormatted has TypeScript check the modules of the console, ESLint look
+// for names that are unused or unknown, and Prettier look at their form. They come from npm,
+// in the versions of the folder lint.
+func TestConsoleIsTypedAndFormatted(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
 	if _, err := exec.LookPath("npm"); err != nil {
-		t.Skip("npm is not there: TypeScript and ESLint come from it")
+		t.Skip("npm is not there: TypeScript, ESLint and Prettier come from it")
 	}
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, os.DirFS("lint")); err != nil {
@@ -44,9 +45,9 @@ func TestConsoleIsTyped(t *testing.T) {
 		return bytes.TrimSpace(said), err
 	}
 	if said, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
-		t.Skipf("TypeScript and ESLint cannot be had from the registry of npm: %v\n%s", err, said)
+		t.Skipf("TypeScript, ESLint and Prettier cannot be had from the registry of npm: %v\n%s", err, said)
 	}
-	for _, tool := range [][]string{{"tsc", "-p", "."}, {"eslint", "console"}} {
+	for _, tool := range [][]string{{"tsc", "-p", "."}, {"eslint", "console"}, {"prettier", "--check", "console/**/*.js", "!console/words"}} {
 		if said, err := run(filepath.Join(folder, "node_modules", ".bin", tool[0]), tool[1:]...); err != nil {
 			t.Errorf("%s: %v\n%s", tool[0], err, said)
 		}

@@ -162,8 +162,8 @@ func isPartOfStyles(name string) bool {
 }
 
 // squeeze minifies a module or style sheet of the page: it removes comments, indentation,
-// empty lines, spaces around punctuation and, in a style sheet, line ends around it. It
-// changes nothing else; the remaining lines of a module stay separate.
+// empty lines, spaces around punctuation and line ends within statements. It changes nothing
+// else; the statements of a module stay on lines of their own.
 func squeeze(name string, raw []byte) []byte {
 	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
 	if !own {
@@ -212,13 +212,14 @@ func uncommented(line []byte) []byte {
 }
 
 // tightModule removes the spaces beside punctuation in the code of a module, except around
-// arithmetic operators. It keeps strings, templates and regular expressions unchanged; an
-// expression within a template is code again.
+// arithmetic operators. It keeps strings and regular expressions unchanged, and templates
+// but for line ends around tags, which htm removes; an expression within a template is code
+// again.
 func tightModule(in []byte) []byte {
 	out := make([]byte, 0, len(in))
 	var within []int // for each enclosing template, the open braces in its ${
 	for len(in) > 0 {
-		n, last := 1, len(within)-1
+		n, last, text := 1, len(within)-1, false
 		switch c := in[0]; {
 		case c == '"' || c == '\'':
 			n = until(in, func(rest []byte) bool { return rest[0] == c })
@@ -229,11 +230,11 @@ func tightModule(in []byte) []byte {
 				return rest[0] == '/' && !class
 			})
 		case c == '`':
-			if n = template(in); in[n-1] == '{' {
+			if n, text = template(in), true; in[n-1] == '{' {
 				within = append(within, 0)
 			}
 		case c == '}' && last >= 0 && within[last] == 0:
-			if n = template(in); in[n-1] == '`' {
+			if n, text = template(in), true; in[n-1] == '`' {
 				within = within[:last]
 			}
 		case c == '{' && last >= 0:
@@ -243,11 +244,28 @@ func tightModule(in []byte) []byte {
 		case c == ' ' && (len(out) > 0 && isMark(out[len(out)-1]) || len(in) > 1 && isMark(in[1])):
 			in = in[1:]
 			continue
+		case c == '\n' && (len(out) > 0 && goesOn(out[len(out)-1]) || len(in) > 1 && strings.IndexByte(")]}.?:", in[1]) >= 0):
+			in = in[1:]
+			continue
+		case c == ',' && len(in) > 2 && in[1] == '\n' && strings.IndexByte(")]}", in[2]) >= 0:
+			in = in[2:]
+			continue
 		}
-		out, in = append(out, in[:n]...), in[n:]
+		if text {
+			out = append(out, aroundTags.ReplaceAll(in[:n], []byte("$1$2"))...)
+		} else {
+			out = append(out, in[:n]...)
+		}
+		in = in[n:]
 	}
 	return out
 }
+
+// aroundTags matches a line end after a tag, before one or before its end.
+var aroundTags = regexp.MustCompile(`(>)\n+|\n+(<|/?>)`)
+
+// goesOn reports whether a statement that has c at the end of a line goes on in the next.
+func goesOn(c byte) bool { return strings.IndexByte("{([,=&|?:", c) >= 0 }
 
 // isMark reports whether a space beside c has no meaning in a module.
 func isMark(c byte) bool { return strings.IndexByte("=,:;?(){}[]<>&|!\n", c) >= 0 }

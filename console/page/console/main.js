@@ -13,4 +13,4 @@ await Promise.allSettled([
 ]);
 const root = document.getElementById("console");
 root.replaceChildren();
-render(html`<${Shell}/>`, root);
+render(html`<${Shell} />`, root);

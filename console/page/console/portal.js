@@ -29,8 +29,14 @@ function Portal() {
   const [state, setState] = useState(null);
   const [error, setError] = useState(null);
   const [pairing, setPairing] = useState(0);
-  const refresh = () => look().then((next) => { setState(next); setError(null); }, setError);
-  useEffect(() => { refresh(); }, []);
+  const refresh = () =>
+    look().then((next) => {
+      setState(next);
+      setError(null);
+    }, setError);
+  useEffect(() => {
+    refresh();
+  }, []);
   useEffect(() => {
     if (pairing || error?.status === 404) return;
     const timer = setInterval(refresh, pause);
@@ -42,20 +48,54 @@ function Portal() {
     if (state.accent) document.documentElement.style.setProperty("--brand", state.accent);
   }, [state?.title, state?.accent]);
   return html`<div class="portal-card">
-    <header>${state?.logo ? html`<img class="portal-logo" src=${"." + secret + "/logo"} alt=""/>` : html`<img class="portal-logo" src="../dashboard/mark.svg" alt="" width="40" height="40"/>`}
-      <p>${state?.title || ""}</p><${Language}/></header>
-    ${body(state, error, pairing, setPairing, refresh)}</div>`;
+    <header>
+      ${state?.logo
+        ? html`<img class="portal-logo" src=${"." + secret + "/logo"} alt="" />`
+        : html`<img class="portal-logo" src="../dashboard/mark.svg" alt="" width="40" height="40" />`}
+      <p>${state?.title || ""}</p>
+      <${Language} />
+    </header>
+    ${body(state, error, pairing, setPairing, refresh)}
+  </div>`;
 }
 
 function body(state, error, pairing, setPairing, refresh) {
-  if (error?.status === 404) return html`<h1>${t("portal.over.title")}</h1><p>${t("portal.over")}</p>`;
-  if (!state) return error ? html`<h1>${t("portal.title")}</h1><${Trouble} error=${error}/>` : html`<${Loading}/>`;
-  if (state.state === "open") return html`<div class="portal-done" role="status"><${Icon} name="check"/><h1>${t("portal.linked")}</h1></div><p>${t("portal.linked.text", { name: state.instanceName })}</p>`;
-  if (pairing) return html`<h1>${t("portal.title")}</h1><${Steps} key=${pairing} name=${state.instanceName} again=${() => setPairing((n) => n + 1)} done=${() => { setPairing(0); refresh(); }}/>`;
-  return html`<h1>${t("portal.title")}</h1><p>${t("portal.lead", { name: state.instanceName })}</p>
-    ${error && html`<${Trouble} error=${error}/>`}
-    <div class="buttons"><${Button} kind="first" icon="phone" word=${t("portal.begin")} act=${() => setPairing(1)} autofocus/></div>
-    <p class="quiet">${t("portal.until", { at: new Date(state.expiresAt).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "short" }) })}</p>`;
+  if (error?.status === 404)
+    return html`<h1>${t("portal.over.title")}</h1>
+      <p>${t("portal.over")}</p>`;
+  if (!state)
+    return error
+      ? html`<h1>${t("portal.title")}</h1>
+          <${Trouble} error=${error} />`
+      : html`<${Loading} />`;
+  if (state.state === "open")
+    return html`<div class="portal-done" role="status">
+        <${Icon} name="check" />
+        <h1>${t("portal.linked")}</h1>
+      </div>
+      <p>${t("portal.linked.text", { name: state.instanceName })}</p>`;
+  if (pairing)
+    return html`<h1>${t("portal.title")}</h1>
+      <${Steps}
+        key=${pairing}
+        name=${state.instanceName}
+        again=${() => setPairing((n) => n + 1)}
+        done=${() => {
+          setPairing(0);
+          refresh();
+        }}
+      />`;
+  return html`<h1>${t("portal.title")}</h1>
+    <p>${t("portal.lead", { name: state.instanceName })}</p>
+    ${error && html`<${Trouble} error=${error} />`}
+    <div class="buttons">
+      <${Button} kind="first" icon="phone" word=${t("portal.begin")} act=${() => setPairing(1)} autofocus />
+    </div>
+    <p class="quiet">
+      ${t("portal.until", {
+        at: new Date(state.expiresAt).toLocaleString(language.value, { dateStyle: "medium", timeStyle: "short" }),
+      })}
+    </p>`;
 }
 
 function Steps({ name, again, done }) {
@@ -63,33 +103,64 @@ function Steps({ name, again, done }) {
   const [view, setView] = useState({ step: "starting" });
   const flow = useRef(null);
   useEffect(() => {
-    const mine = flow.current = new Flow(calls, setView);
+    const mine = (flow.current = new Flow(calls, setView));
     mine.begin();
     return () => mine.end();
   }, []);
-  useEffect(() => { if (view.step === "done") done(); }, [view.step]);
+  useEffect(() => {
+    if (view.step === "done") done();
+  }, [view.step]);
   return html`<div class="pairing" data-step=${view.step}>${step(view, flow.current, again, name)}</div>
-    ${view.trouble && html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}>${view.trouble.message && html`<${Trouble} error=${view.trouble}/>`}<//>`}`;
+    ${view.trouble &&
+    html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}
+      >${view.trouble.message && html`<${Trouble} error=${view.trouble} />`}<//
+    >`}`;
 }
 
 function step(view, flow, again, name) {
   switch (view.step) {
-    case "qr": return html`<${Scan} view=${view} flow=${flow}/>`;
-    case "number": case "typed": return html`<${Typed} view=${view} flow=${flow} again=${again}/>`;
-    case "sign": return html`<${Sign} view=${view} flow=${flow}/>`;
-    case "compare": return html`<${Compare} view=${view} flow=${flow}/>`;
-    case "failed": return html`${view.error ? html`<${Trouble} error=${view.error}/>` : html`<${Notice} tone=${view.why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(view.why + ".title", { name })}>${t(view.why, { name, why: view.status?.connectionStatus || "" })}<//>`}
-      <div class="buttons"><${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus/></div>`;
-    case "waiting": return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
-    default: return html`<${Loading}/>`;
+    case "qr":
+      return html`<${Scan} view=${view} flow=${flow} />`;
+    case "number":
+    case "typed":
+      return html`<${Typed} view=${view} flow=${flow} again=${again} />`;
+    case "sign":
+      return html`<${Sign} view=${view} flow=${flow} />`;
+    case "compare":
+      return html`<${Compare} view=${view} flow=${flow} />`;
+    case "failed":
+      return html`${view.error
+          ? html`<${Trouble} error=${view.error} />`
+          : html`<${Notice}
+              tone=${view.why === "pair.other" ? "bad" : "busy"}
+              live="alert"
+              title=${t(view.why + ".title", { name })}
+              >${t(view.why, { name, why: view.status?.connectionStatus || "" })}<//
+            >`}
+        <div class="buttons">
+          <${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus />
+        </div>`;
+    case "waiting":
+      return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
+    default:
+      return html`<${Loading} />`;
   }
 }
 
 function Language() {
-  const choose = (code) => { store("language", code); speak(code); };
-  return html`<label class="portal-language"><span class="unseen">${t("language")}</span><select class="input" value=${language.value} onChange=${(event) => choose(event.target.value)}>
-    ${Object.entries(languages).map(([code, word]) => html`<option key=${code} value=${code} lang=${code}>${word}</option>`)}</select></label>`;
+  const choose = (code) => {
+    store("language", code);
+    speak(code);
+  };
+  return html`<label class="portal-language"
+    ><span class="unseen">${t("language")}</span
+    ><select class="input" value=${language.value} onChange=${(event) => choose(event.target.value)}>
+      ${Object.entries(languages).map(
+        ([code, word]) => html`<option key=${code} value=${code} lang=${code}>${word}</option>`,
+      )}
+    </select></label
+  >`;
 }
 
 await speak(preferred());
-render(html`<${Portal}/>`, document.getElementById("portal"));
+render(html`<${Portal} />`, document.getElementById("portal"));

@@ -12,7 +12,8 @@ function read() {
 function decode(part) {
   try {
     return decodeURIComponent(part);
-  } catch { // an invalid escape
+  } catch {
+    // an invalid escape
     return part;
   }
 }

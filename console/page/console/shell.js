@@ -23,30 +23,42 @@ import { clock, language, languages, many, number, t, useWords } from "./words.j
 export function Shell() {
   useWords();
   const { state } = useCell(session);
-  useEffect(() => { if (state === "out") close(); }, [state]);
-  if (state === "in" || state === "lost") return html`<${Inside} lost=${state === "lost"}/>`;
-  return html`<${SignIn}/><${Toasts}/>`;
+  useEffect(() => {
+    if (state === "out") close();
+  }, [state]);
+  if (state === "in" || state === "lost") return html`<${Inside} lost=${state === "lost"} />`;
+  return html`<${SignIn} /><${Toasts} />`;
 }
 
 function Inside({ lost }) {
   const [mine, setMine] = useState(allowed);
   const { state } = useCell(session);
   const { phones } = useCell(sandbox);
-  useEffect(() => { if (state === "in") setMine(allowed()); }, [state, !!phones]);
+  useEffect(() => {
+    if (state === "in") setMine(allowed());
+  }, [state, !!phones]);
   const [menu, setMenu] = useState(false);
   const here = useCell(place);
   useEffect(() => setMenu(false), [here.parts.join("/")]);
-  const keys = (event) => { if (event.key === "Escape" && menu) setMenu(false); };
+  const keys = (event) => {
+    if (event.key === "Escape" && menu) setMenu(false);
+  };
   return html`<div class=${"shell" + (menu ? " menu-open" : "")} onKeyDown=${keys}>
     <a class="unseen" href="#main" onClick=${skip}>${t("skip")}</a>
     <header class="bar">
-      <${Button} kind="bare square" icon=${menu ? "close" : "menu"} word=${t("menu")} aria-expanded=${String(menu)} act=${() => setMenu(!menu)}/>
-      <${Brand}/><${Pulse}/>
+      <${Button}
+        kind="bare square"
+        icon=${menu ? "close" : "menu"}
+        word=${t("menu")}
+        aria-expanded=${String(menu)}
+        act=${() => setMenu(!menu)}
+      />
+      <${Brand} /><${Pulse} />
     </header>
-    <${Side} mine=${mine} shown=${menu} close=${() => setMenu(false)}/>
+    <${Side} mine=${mine} shown=${menu} close=${() => setMenu(false)} />
     <div class="scrim" onClick=${() => setMenu(false)}></div>
-    <main id="main" tabindex="-1"><${Away}/><${Page} mine=${mine}/></main>
-    <${Dialogs}/><${Toasts}/>${lost && html`<${SignInAgain}/>`}
+    <main id="main" tabindex="-1"><${Away} /><${Page} mine=${mine} /></main>
+    <${Dialogs} /><${Toasts} />${lost && html`<${SignInAgain} />`}
   </div>`;
 }
 
@@ -55,7 +67,8 @@ function skip(event) {
   document.getElementById("main").focus();
 }
 
-const Brand = () => html`<a class="brand" href=${to([])}><img src="dashboard/mark.svg" alt="" width="28" height="28"/>Postern</a>`;
+const Brand = () =>
+  html`<a class="brand" href=${to([])}><img src="dashboard/mark.svg" alt="" width="28" height="28" />Postern</a>`;
 
 // Side is the navigation beside the page, or over it on a narrow screen: then it takes the
 // focus and gives it back.
@@ -67,30 +80,70 @@ function Side({ mine, shown, close }) {
     if (!shown) return;
     const before = document.activeElement;
     box.current.querySelector("button").focus();
-    return () => { if (box.current?.contains(document.activeElement) || document.activeElement === document.body) before.focus(); };
+    return () => {
+      if (box.current?.contains(document.activeElement) || document.activeElement === document.body) before.focus();
+    };
   }, [shown]);
-  return html`<aside class="side" ref=${box} aria-label=${t("menu")}><div class="side-head"><${Brand}/><${Button} kind="bare square" icon="close" word=${t("close")} act=${() => { close(); }}/></div>
+  return html`<aside class="side" ref=${box} aria-label=${t("menu")}>
+    <div class="side-head">
+      <${Brand} /><${Button}
+        kind="bare square"
+        icon="close"
+        word=${t("close")}
+        act=${() => {
+          close();
+        }}
+      />
+    </div>
     <nav aria-label=${t("nav.label")}>
       ${["main", "keep"].map((where) => {
         const group = mine.filter((route) => route.where === where);
-        return group.length > 0 && html`<ul class="links" key=${where}>${group.map((route) => html`<li key=${route.at}>
-          <a href=${to([route.at])} aria-current=${route.at === at ? "page" : undefined}><${Icon} name=${route.icon}/><span>${t("nav." + route.at)}</span>${route.at === "instances" ? html`<${Calling}/>` : html`<${Wrong} page=${route.at}/>`}</a></li>`)}</ul>`;
+        return (
+          group.length > 0 &&
+          html`<ul class="links" key=${where}>
+            ${group.map(
+              (route) =>
+                html`<li key=${route.at}>
+                  <a href=${to([route.at])} aria-current=${route.at === at ? "page" : undefined}
+                    ><${Icon} name=${route.icon} /><span>${t("nav." + route.at)}</span>${route.at === "instances"
+                      ? html`<${Calling} />`
+                      : html`<${Wrong} page=${route.at} />`}</a
+                  >
+                </li>`,
+            )}
+          </ul>`
+        );
       })}
     </nav>
-    <div class="foot"><${Pulse} words/><div class="tools"><${Tools}/></div></div>
+    <div class="foot">
+      <${Pulse} words />
+      <div class="tools"><${Tools} /></div>
+    </div>
   </aside>`;
 }
 
 // Calling shows how many instances need attention.
 function Calling() {
-  const n = useCell(fleet, ({ rows }) => rows.reduce((sum, row) => sum + (groupFor(row.connectionStatus) === "bad"), 0));
-  return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
+  const n = useCell(fleet, ({ rows }) =>
+    rows.reduce((sum, row) => sum + (groupFor(row.connectionStatus) === "bad"), 0),
+  );
+  return (
+    n > 0 &&
+    html`<span class="count bad"
+      ><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span
+    >`
+  );
 }
 
 // Wrong shows how many troubles a page has.
 function Wrong({ page }) {
   const n = useCell(troubles, ({ items }) => (items || []).filter((one) => pageOf(one.kind) === page).length);
-  return n > 0 && html`<span class="count bad"><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span>`;
+  return (
+    n > 0 &&
+    html`<span class="count bad"
+      ><span aria-hidden="true">${number(n)}</span><span class="unseen">${many("calling", n)}</span></span
+    >`
+  );
 }
 
 // Pulse shows the state of the live connection.
@@ -98,17 +151,47 @@ function Pulse({ words }) {
   const { state } = useCell(live);
   if (!can("read")) return null;
   const tone = { open: "good", closed: "busy", away: "bad" }[state];
-  return html`<span class=${"pulse " + tone}><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span>`;
+  return html`<span class=${"pulse " + tone}
+    ><span class="dot"></span><span class=${words ? "" : "unseen"}>${t("live." + state)}</span></span
+  >`;
 }
 
 function Tools() {
   useCell(session);
-  const chosen = useCell(theme), spoken = useCell(language);
-  return html`<${Button} kind="bare square" icon="search" word=${t("palette.title") + " (" + opener + ")"} act=${openPalette}/>
-    <${Menu} word=${t("language")} kind="bare square" icon="globe" items=${Object.entries(languages).map(([code, name]) => ({ word: name, icon: code === spoken ? "check" : "", current: code === spoken, act: () => chooseLanguage(code) }))}/>
-    <${Menu} word=${t("theme")} kind="bare square" icon=${chosen} items=${themes.map((name) => ({ word: t("theme." + name), icon: name, current: name === chosen, act: () => chooseTheme(name) }))}/>
-    <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}><${Icon} name="docs"/></a>
-    <${Button} kind="bare square" icon="leave" word=${signOutAs()} act=${signOut}/>`;
+  const chosen = useCell(theme),
+    spoken = useCell(language);
+  return html`<${Button}
+      kind="bare square"
+      icon="search"
+      word=${t("palette.title") + " (" + opener + ")"}
+      act=${openPalette}
+    />
+    <${Menu}
+      word=${t("language")}
+      kind="bare square"
+      icon="globe"
+      items=${Object.entries(languages).map(([code, name]) => ({
+        word: name,
+        icon: code === spoken ? "check" : "",
+        current: code === spoken,
+        act: () => chooseLanguage(code),
+      }))}
+    />
+    <${Menu}
+      word=${t("theme")}
+      kind="bare square"
+      icon=${chosen}
+      items=${themes.map((name) => ({
+        word: t("theme." + name),
+        icon: name,
+        current: name === chosen,
+        act: () => chooseTheme(name),
+      }))}
+    />
+    <a class="button bare square" href="docs" target="_blank" rel="noopener" aria-label=${t("docs")} title=${t("docs")}
+      ><${Icon} name="docs"
+    /></a>
+    <${Button} kind="bare square" icon="leave" word=${signOutAs()} act=${signOut} />`;
 }
 
 // Away reports that the data is outdated, since when, and when the next attempt is.
@@ -123,13 +206,20 @@ function Away() {
   }, [state, next]);
   if (state !== "away") return null;
   const seconds = Math.max(0, Math.ceil((next - now) / 1000));
-  return html`<div class="away notice bad"><${Icon} name="cut"/>
-    <div><p role="status"><strong>${since ? t("live.old", { time: clock(since) }) : t("live.none")}</strong></p><p class="do">${seconds ? many("live.again", seconds) : t("live.trying")}</p></div>
-    <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow}/></div></div>`;
+  return html`<div class="away notice bad">
+    <${Icon} name="cut" />
+    <div>
+      <p role="status"><strong>${since ? t("live.old", { time: clock(since) }) : t("live.none")}</strong></p>
+      <p class="do">${seconds ? many("live.again", seconds) : t("live.trying")}</p>
+    </div>
+    <div class="buttons"><${Button} kind="small" icon="restart" word=${t("live.now")} act=${tryNow} /></div>
+  </div>`;
 }
 
 const scrolled = new Map(); // the place on each page, by address
-addEventListener("scroll", () => document.querySelector("main h1") && scrolled.set(location.hash, scrollY), { passive: true });
+addEventListener("scroll", () => document.querySelector("main h1") && scrolled.set(location.hash, scrollY), {
+  passive: true,
+});
 
 const modules = new Map(); // loaded pages by route
 
@@ -143,11 +233,21 @@ function Page({ mine }) {
     let here = true;
     setError(null);
     // Browsers report a module that cannot be loaded as a TypeError.
-    if (route && !modules.has(route)) route.page().then((Shown) => { modules.set(route, Shown); again((n) => n + 1); }, (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason));
-    return () => { here = false; };
+    if (route && !modules.has(route))
+      route.page().then(
+        (Shown) => {
+          modules.set(route, Shown);
+          again((n) => n + 1);
+        },
+        (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason),
+      );
+    return () => {
+      here = false;
+    };
   }, [route]);
   const ready = modules.has(route);
-  useLayoutEffect(() => { // a new page starts at its heading, also for keyboard and screen reader
+  useLayoutEffect(() => {
+    // a new page starts at its heading, also for keyboard and screen reader
     const here = parts.slice(0, 2).join("/");
     if (!ready || before.current === here) return;
     if (before.current !== null) {
@@ -157,11 +257,19 @@ function Page({ mine }) {
     before.current = here;
   }, [ready, parts.join("/")]);
   if (mine.length === 0) return html`<${Empty} icon="key" title=${t("nothing.title")}>${t("nothing.text")}<//>`;
-  if (!route && routes.some((one) => one.at === parts[0] && can(one.scope) && one.when && one.when() === undefined)) return html`<${Loading}/>`;
-  if (!route) return html`<${Empty} icon="search" title=${t("lost.title")} buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}>${t("lost.text")}<//>`;
+  if (!route && routes.some((one) => one.at === parts[0] && can(one.scope) && one.when && one.when() === undefined))
+    return html`<${Loading} />`;
+  if (!route)
+    return html`<${Empty}
+      icon="search"
+      title=${t("lost.title")}
+      buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}
+      >${t("lost.text")}<//
+    >`;
   // The server may run another release, whose modules do not match the loaded ones. Otherwise this page stays.
-  if (error) return html`<${Trouble} error=${error} again=${() => get("/health").then(() => location.reload(), setError)}/>`;
-  if (!ready) return html`<${Loading}/>`;
+  if (error)
+    return html`<${Trouble} error=${error} again=${() => get("/health").then(() => location.reload(), setError)} />`;
+  if (!ready) return html`<${Loading} />`;
   const Shown = modules.get(route);
-  return html`<${Shown} key=${route.at} parts=${parts.slice(1)} query=${query}/>`;
+  return html`<${Shown} key=${route.at} parts=${parts.slice(1)} query=${query} />`;
 }

@@ -9,11 +9,13 @@ export const languages = { en: "English", pt: "Português", es: "Español" };
 // before it. The first entry is a checksum of the keys. After an upgrade a tab may load a list
 // with other keys; it then shows English until it is reloaded.
 let stem = "";
-const english = Object.fromEntries(keys.split(" ").map((end, i) => {
-  const key = end[0] === "." ? stem + end : end;
-  stem = key.slice(0, Math.max(0, key.lastIndexOf(".")));
-  return [key, texts[i]];
-}));
+const english = Object.fromEntries(
+  keys.split(" ").map((end, i) => {
+    const key = end[0] === "." ? stem + end : end;
+    stem = key.slice(0, Math.max(0, key.lastIndexOf(".")));
+    return [key, texts[i]];
+  }),
+);
 const loaders = { pt: () => import("./words/pt.js"), es: () => import("./words/es.js") };
 
 export const language = cell("en");
@@ -25,7 +27,9 @@ export const useWords = () => useCell(language);
 // preferred returns the initial language: the stored choice, or the first of the browser's
 // languages that exists.
 export function preferred() {
-  const wanted = [stored("language"), ...navigator.languages].filter(Boolean).map((one) => one.slice(0, 2).toLowerCase());
+  const wanted = [stored("language"), ...navigator.languages]
+    .filter(Boolean)
+    .map((one) => one.slice(0, 2).toLowerCase());
   return wanted.find((one) => languages[one]) || "en";
 }
 
@@ -35,7 +39,8 @@ export async function speak(code) {
   const mine = ++turn;
   const list = loaders[code] && (await loaders[code]()).default;
   if (mine !== turn) return;
-  table = list?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, list[i]])) : english;
+  table =
+    list?.[0] === english[""] ? Object.fromEntries(Object.keys(english).map((key, i) => [key, list[i]])) : english;
   document.documentElement.lang = code;
   language.set(code);
 }
@@ -44,7 +49,8 @@ export async function speak(code) {
 export function stored(name) {
   try {
     return localStorage.getItem("postern." + name) || "";
-  } catch { // storage is disabled
+  } catch {
+    // storage is disabled
     return "";
   }
 }
@@ -53,7 +59,8 @@ export function store(name, value) {
   try {
     if (value) localStorage.setItem("postern." + name, value);
     else localStorage.removeItem("postern." + name);
-  } catch { // as above
+  } catch {
+    // as above
   }
 }
 
@@ -65,7 +72,10 @@ export function t(key, values) {
 }
 
 // rich is like t, with elements as values.
-export const rich = (key, values) => text(key).split(/(\{\w+\})/).map((part) => part.startsWith("{") ? values[part.slice(1, -1)] ?? part : part);
+export const rich = (key, values) =>
+  text(key)
+    .split(/(\{\w+\})/)
+    .map((part) => (part.startsWith("{") ? (values[part.slice(1, -1)] ?? part) : part));
 
 // has reports whether a text exists.
 export const has = (key) => key in english;
@@ -101,12 +111,25 @@ export function span(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return unit(s, "second");
   if (s < 3600) return unit(Math.floor(s / 60), "minute");
-  if (s < 86400) return unit(Math.floor(s / 3600), "hour") + (s % 3600 >= 60 ? " " + unit(Math.floor(s % 3600 / 60), "minute") : "");
-  return unit(Math.floor(s / 86400), "day") + (s % 86400 >= 3600 ? " " + unit(Math.floor(s % 86400 / 3600), "hour") : "");
+  if (s < 86400)
+    return (
+      unit(Math.floor(s / 3600), "hour") + (s % 3600 >= 60 ? " " + unit(Math.floor((s % 3600) / 60), "minute") : "")
+    );
+  return (
+    unit(Math.floor(s / 86400), "day") + (s % 86400 >= 3600 ? " " + unit(Math.floor((s % 86400) / 3600), "hour") : "")
+  );
 }
 
 // seconds formats milliseconds, with a tenth below ten seconds.
-export const seconds = (ms) => ms % 1000 && ms < 10000 ? format(Intl.NumberFormat, { style: "unit", unit: "second", unitDisplay: "narrow", maximumSignificantDigits: 2 }).format(ms / 1000) : span(ms / 1000);
+export const seconds = (ms) =>
+  ms % 1000 && ms < 10000
+    ? format(Intl.NumberFormat, {
+        style: "unit",
+        unit: "second",
+        unitDisplay: "narrow",
+        maximumSignificantDigits: 2,
+      }).format(ms / 1000)
+    : span(ms / 1000);
 
 // ago formats the time since a moment.
 export function ago(when, now = Date.now()) {
@@ -118,10 +141,21 @@ export function ago(when, now = Date.now()) {
   }
 }
 
-export const clock = (when, seconds = true) => format(Intl.DateTimeFormat, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(seconds ? { second: "2-digit" } : {}) }).format(new Date(when));
+export const clock = (when, seconds = true) =>
+  format(Intl.DateTimeFormat, {
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+    ...(seconds ? { second: "2-digit" } : {}),
+  }).format(new Date(when));
 export const dayOf = (when) => format(Intl.DateTimeFormat, { day: "numeric", month: "short" }).format(new Date(when));
-export const moment = (when) => format(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(new Date(when));
+export const moment = (when) =>
+  format(Intl.DateTimeFormat, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" }).format(new Date(when));
 // fold removes case and accents for searching.
-export const fold = (text) => String(text ?? "").normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+export const fold = (text) =>
+  String(text ?? "")
+    .normalize("NFD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase();
 
 export const compare = () => format(Intl.Collator, { numeric: true }).compare;

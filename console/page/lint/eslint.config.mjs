@@ -1,4 +1,4 @@
-// The rules of the console's modules, see TestConsoleIsTyped.
+// The rules of the console's modules, see TestConsoleIsTypedAndFormatted.
 import js from "@eslint/js";
 import globals from "globals";
 

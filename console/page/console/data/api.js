@@ -12,7 +12,13 @@ const patience = 20000; // default timeout of a call in milliseconds
 export class Refusal extends Error {
   constructor(status, details, text) {
     super((details.messages || details.reasons || [text || String(status)]).join("; "));
-    Object.assign(this, { name: "Refusal", status, code: details.code || "", requestId: details.requestId || "", details });
+    Object.assign(this, {
+      name: "Refusal",
+      status,
+      code: details.code || "",
+      requestId: details.requestId || "",
+      details,
+    });
   }
 }
 
@@ -41,7 +47,12 @@ export async function call(method, path, body, options = {}) {
   /** @type {any} */
   let answer;
   try {
-    response = await fetch("." + path, { method, headers, signal, body: body === undefined || files ? body : JSON.stringify(body) });
+    response = await fetch("." + path, {
+      method,
+      headers,
+      signal,
+      body: body === undefined || files ? body : JSON.stringify(body),
+    });
     if (response.ok && options.as === "response") return response;
     answer = response.ok && options.as === "blob" ? await response.blob() : await response.text();
   } catch (error) {
@@ -54,7 +65,8 @@ export async function call(method, path, body, options = {}) {
   let details = {};
   try {
     details = JSON.parse(answer) || {};
-  } catch { // not an answer of Postern, such as a proxy's
+  } catch {
+    // not an answer of Postern, such as a proxy's
   }
   /** @type {any} */
   const refusal = new Refusal(response.status, details, response.statusText);
@@ -79,7 +91,8 @@ export async function filled(ask, nextCursor, wanted = () => true) {
 export function query(values) {
   const made = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
-    for (const one of Array.isArray(value) ? value : [value]) if (one !== "" && one !== undefined && one !== null) made.append(name, one);
+    for (const one of Array.isArray(value) ? value : [value])
+      if (one !== "" && one !== undefined && one !== null) made.append(name, one);
   }
   const text = made.toString();
   return text && "?" + text;

@@ -4,7 +4,9 @@ import { useEffect, useReducer, useRef } from "preact/hooks";
 export function cell(value) {
   const watchers = new Set();
   return {
-    get value() { return value; },
+    get value() {
+      return value;
+    },
     set(next) {
       if (Object.is(next, value)) return;
       value = next;

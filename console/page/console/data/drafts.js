@@ -8,7 +8,8 @@ const item = "postern.drafts";
 function readDrafts() {
   try {
     return JSON.parse(sessionStorage.getItem(item)) || {};
-  } catch { // storage is disabled
+  } catch {
+    // storage is disabled
     return {};
   }
 }
@@ -21,7 +22,8 @@ function write(all) {
   try {
     if (Object.keys(all).length) sessionStorage.setItem(item, JSON.stringify(all));
     else sessionStorage.removeItem(item);
-  } catch { // as above
+  } catch {
+    // as above
   }
 }
 
@@ -33,8 +35,8 @@ export function keep(key, draft) {
   write(Object.keys(rest).length ? { ...rest, who: writer() } : {});
 }
 
-const writer = () => session.value.operator ? "operator" : session.value.key?.id;
+const writer = () => (session.value.operator ? "operator" : session.value.key?.id);
 
 session.watch(({ state }) => {
-  if (drafts.value.who && (state === "out" || state === "in" && drafts.value.who !== writer())) write({});
+  if (drafts.value.who && (state === "out" || (state === "in" && drafts.value.who !== writer()))) write({});
 });

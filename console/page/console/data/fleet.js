@@ -22,24 +22,32 @@ function soon() {
   if (!due) due = setTimeout(publish, 50);
 }
 
-let loading = null, meanwhile = null; // messages that arrive during loading, which are newer
+let loading = null,
+  meanwhile = null; // messages that arrive during loading, which are newer
 
 export function loadFleet() {
   if (loading) return loading;
   meanwhile = new Map();
-  loading = get("/instance", { patience: 60000 }).then((rows) => {
-    byName.clear();
-    for (const { Auth: _, ...row } of rows) byName.set(row.name, row); // do not keep the token
-    for (const [name, row] of meanwhile) {
-      if (row) byName.set(name, { ...byName.get(name), ...row });
-      else byName.delete(name);
-    }
-    fleet.set({ ...fleet.value, at: Date.now(), error: null });
-    publish();
-  }, (error) => {
-    fleet.set({ ...fleet.value, error });
-    throw error;
-  }).finally(() => { loading = meanwhile = null; });
+  loading = get("/instance", { patience: 60000 })
+    .then(
+      (rows) => {
+        byName.clear();
+        for (const { Auth: _, ...row } of rows) byName.set(row.name, row); // do not keep the token
+        for (const [name, row] of meanwhile) {
+          if (row) byName.set(name, { ...byName.get(name), ...row });
+          else byName.delete(name);
+        }
+        fleet.set({ ...fleet.value, at: Date.now(), error: null });
+        publish();
+      },
+      (error) => {
+        fleet.set({ ...fleet.value, error });
+        throw error;
+      },
+    )
+    .finally(() => {
+      loading = meanwhile = null;
+    });
   return loading;
 }
 

@@ -12,7 +12,10 @@ const pauses = [500, 1000, 2000, 5000, 10000, 15000]; // milliseconds
 const grace = 1500; // a shorter interruption is not shown
 const listeners = new Map(); // by message type
 const reloaders = new Set();
-let socket = null, tries = 0, timer = 0, wordTimer = 0;
+let socket = null,
+  tries = 0,
+  timer = 0,
+  wordTimer = 0;
 
 // onLive calls back with each message of a type and returns the function that stops it.
 export function onLive(type, listener) {
@@ -32,7 +35,7 @@ const reload = () => Promise.allSettled([...reloaders].map((one) => one()));
 function dial() {
   clearTimeout(timer);
   if (!can("read")) return void (timer = setTimeout(poll, 15000));
-  const mine = socket = new WebSocket(socketAt("/ws/console"));
+  const mine = (socket = new WebSocket(socketAt("/ws/console")));
   mine.addEventListener("message", async (event) => {
     const message = JSON.parse(event.data);
     if (message.type === "hello") {
@@ -62,8 +65,17 @@ async function again(revoked) {
   const was = live.value;
   const pause = pauses[Math.min(tries++, pauses.length - 1)];
   const next = Date.now() + pause;
-  live.set({ ...was, state: was.state === "away" ? "away" : "closed", since: was.state === "open" ? Date.now() : was.since, next });
-  if (was.state !== "away") wordTimer ||= setTimeout(() => { wordTimer = 0; live.set({ ...live.value, state: "away" }); }, grace);
+  live.set({
+    ...was,
+    state: was.state === "away" ? "away" : "closed",
+    since: was.state === "open" ? Date.now() : was.since,
+    next,
+  });
+  if (was.state !== "away")
+    wordTimer ||= setTimeout(() => {
+      wordTimer = 0;
+      live.set({ ...live.value, state: "away" });
+    }, grace);
   clearTimeout(timer);
   timer = setTimeout(tryNow, pause);
   if (revoked) await loadSession().catch(() => {});
@@ -79,7 +91,8 @@ export async function tryNow() {
     await get("/health", { patience: 5000 });
     await reload();
     if (live.value.state !== "open") live.set({ ...live.value, since: Date.now() });
-  } catch { // reported already
+  } catch {
+    // reported already
   }
 }
 
@@ -99,4 +112,6 @@ session.watch(({ state }) => {
 });
 
 window.addEventListener("online", tryNow);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) tryNow(); });
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) tryNow();
+});

@@ -25,7 +25,10 @@ export function useLoaded(path, { none, ...options } = {}) {
   useEffect(() => {
     load();
     const stop = onReload(load);
-    return () => { turn.current++; stop(); };
+    return () => {
+      turn.current++;
+      stop();
+    };
   }, [load]);
   const current = state.path === path ? state : { value: undefined, error: null };
   return { ...current, load, set: (value) => setState({ value, error: null, path }) };
@@ -54,7 +57,8 @@ export function useDraft(fresh, key, secret = []) {
     setChanged(false);
   };
   return {
-    draft, changed,
+    draft,
+    changed,
     change: (part) => {
       put({ ...parts.current, ...part });
       setDraft((before) => ({ ...before, ...part }));
@@ -68,7 +72,17 @@ export function useDraft(fresh, key, secret = []) {
 // useKept is a state that is kept as a draft while it differs from what it begins with.
 export function useKept(key, begin) {
   const [value, setValue] = useState(() => drafts.value[key] ?? begin);
-  const first = useRef(JSON.stringify(begin)), ended = useRef(false);
-  useEffect(() => { if (!ended.current) keep(key, JSON.stringify(value) === first.current ? undefined : value); }, [value]);
-  return [value, setValue, () => { ended.current = true; keep(key); }];
+  const first = useRef(JSON.stringify(begin)),
+    ended = useRef(false);
+  useEffect(() => {
+    if (!ended.current) keep(key, JSON.stringify(value) === first.current ? undefined : value);
+  }, [value]);
+  return [
+    value,
+    setValue,
+    () => {
+      ended.current = true;
+      keep(key);
+    },
+  ];
 }

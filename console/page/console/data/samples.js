@@ -22,13 +22,15 @@ export async function loadSamples() {
 // byHour returns the samples of the last 30 days, one an hour: those loaded, and since the last of them,
 // which was still running, the sums of minutes.
 export function byHour(hours, minutes) {
-  const hourOf = (sample) => Math.floor(Date.parse(sample.at) / 3.6e6), last = hours.length ? hourOf(hours.at(-1)) : 0;
+  const hourOf = (sample) => Math.floor(Date.parse(sample.at) / 3.6e6),
+    last = hours.length ? hourOf(hours.at(-1)) : 0;
   const made = new Map(hours.map((one) => [hourOf(one), one]));
   made.delete(last);
   for (const one of minutes) {
-    const hour = hourOf(one), sum = made.get(hour);
+    const hour = hourOf(one),
+      sum = made.get(hour);
     if (hour < last) continue;
-    made.set(hour, { ...one, ...sum && Object.fromEntries(figures.map((name) => [name, sum[name] + one[name]])) });
+    made.set(hour, { ...one, ...(sum && Object.fromEntries(figures.map((name) => [name, sum[name] + one[name]]))) });
   }
   return [...made.values()];
 }
@@ -47,4 +49,6 @@ onLive("figures", ({ figures }) => {
   samples.set({ ...samples.value, list, at: Date.now() });
 });
 onReload(() => session.value.state === "in" && (samples.value.at || samples.value.error) && loadSamples());
-session.watch(({ state }) => { if (state === "out") samples.set({ list: [], backup: undefined, at: 0, error: null }); });
+session.watch(({ state }) => {
+  if (state === "out") samples.set({ list: [], backup: undefined, at: 0, error: null });
+});

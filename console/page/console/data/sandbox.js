@@ -17,7 +17,13 @@ export async function loadSandbox() {
 }
 
 let reloading = 0;
-const reloadSoon = () => { if (sandbox.value.phones) reloading ||= setTimeout(() => { reloading = 0; loadSandbox(); }, 300); };
+const reloadSoon = () => {
+  if (sandbox.value.phones)
+    reloading ||= setTimeout(() => {
+      reloading = 0;
+      loadSandbox();
+    }, 300);
+};
 onLive("instance", reloadSoon);
 onLive("instanceDeleted", reloadSoon);
 

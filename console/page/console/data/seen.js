@@ -8,7 +8,8 @@ const room = 2000; // entries
 function readSights() {
   try {
     return JSON.parse(stored("seen")) || {};
-  } catch { // nothing is stored
+  } catch {
+    // nothing is stored
     return {};
   }
 }
@@ -35,7 +36,8 @@ export function look(instance) {
 }
 
 // saw marks a chat as shown up to its last message.
-export const saw = (instance, { jid, lastMessage }) => lastMessage && note(sumOf(instance, jid), lastMessage.messageTimestamp);
+export const saw = (instance, { jid, lastMessage }) =>
+  lastMessage && note(sumOf(instance, jid), lastMessage.messageTimestamp);
 
 // isUnread reports whether a chat has a message of others that was not shown.
 export function isUnread(instance, { jid, lastMessage }) {

@@ -49,5 +49,10 @@ refused.watch((refusal) => {
 export function can(...scopes) {
   const { state, operator, key } = session.value;
   if (state !== "in" && state !== "lost") return false;
-  return operator || scopes.every((scope) => !scope || (scope === "everywhere" ? key?.instances?.includes("*") : key?.scopes?.includes(scope)));
+  return (
+    operator ||
+    scopes.every(
+      (scope) => !scope || (scope === "everywhere" ? key?.instances?.includes("*") : key?.scopes?.includes(scope)),
+    )
+  );
 }

@@ -8,7 +8,8 @@ import { session } from "./session.js";
 // folded returns the visible messages of a list, oldest first, with reactions by sender,
 // edits and deletions applied.
 export function folded(list) {
-  const changed = new Map(), shown = [];
+  const changed = new Map(),
+    shown = [];
   for (const message of list) {
     const id = about(message);
     if (!id) {
@@ -56,7 +57,8 @@ export function kindOf(file) {
 }
 
 // once returns a new Idempotency-Key. An insecure context has no randomUUID.
-export const once = () => [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
+export const once = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((b) => b.toString(16).padStart(2, "0")).join("");
 
 const pause = 2000; // milliseconds before a reconnect
 
@@ -69,7 +71,10 @@ export function useFeed(instance, names, tell, again) {
   latest.current = { tell, again };
   useEffect(() => {
     if (!instance) return;
-    let socket, timer = 0, over = false, lost = false;
+    let socket,
+      timer = 0,
+      over = false,
+      lost = false;
     const dial = () => {
       socket = new WebSocket(socketAt("/ws/instance/events" + query({ event: names, instance })));
       socket.addEventListener("open", () => {
@@ -86,16 +91,30 @@ export function useFeed(instance, names, tell, again) {
       });
     };
     dial();
-    return () => { over = true; clearTimeout(timer); socket.close(); };
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      socket.close();
+    };
   }, [instance]);
   return open;
 }
 
 // The tone and icon of each state. Batches in a state of "ended" are final and can be deleted.
 export const states = {
-  DRAFT: ["off", "docs"], SCHEDULED: ["off", "clock"], QUEUED: ["busy", "busy"], PROCESSING: ["busy", "busy"],
-  WAITING_FOR_INSTANCE: ["bad", "bad"], WAITING_FOR_WINDOW: ["off", "clock"], PAUSE_REQUESTED: ["busy", "held"], PAUSED: ["off", "held"],
-  STOP_REQUESTED: ["busy", "off"], STOPPED: ["off", "off"], INTERRUPTED: ["bad", "bad"], COMPLETED: ["good", "good"], COMPLETED_WITH_ERRORS: ["bad", "bad"],
+  DRAFT: ["off", "docs"],
+  SCHEDULED: ["off", "clock"],
+  QUEUED: ["busy", "busy"],
+  PROCESSING: ["busy", "busy"],
+  WAITING_FOR_INSTANCE: ["bad", "bad"],
+  WAITING_FOR_WINDOW: ["off", "clock"],
+  PAUSE_REQUESTED: ["busy", "held"],
+  PAUSED: ["off", "held"],
+  STOP_REQUESTED: ["busy", "off"],
+  STOPPED: ["off", "off"],
+  INTERRUPTED: ["bad", "bad"],
+  COMPLETED: ["good", "good"],
+  COMPLETED_WITH_ERRORS: ["bad", "bad"],
 };
 export const ended = (status) => /^(STOPPED|COMPLETED|COMPLETED_WITH_ERRORS)$/.test(status);
 export const allows = {
@@ -106,20 +125,38 @@ export const allows = {
 
 // filters are groups of states for the list.
 export const filters = {
-  running: ["QUEUED", "PROCESSING", "WAITING_FOR_INSTANCE", "WAITING_FOR_WINDOW", "SCHEDULED", "PAUSE_REQUESTED", "STOP_REQUESTED"],
+  running: [
+    "QUEUED",
+    "PROCESSING",
+    "WAITING_FOR_INSTANCE",
+    "WAITING_FOR_WINDOW",
+    "SCHEDULED",
+    "PAUSE_REQUESTED",
+    "STOP_REQUESTED",
+  ],
   rest: ["DRAFT", "PAUSED", "INTERRUPTED"],
   errors: ["COMPLETED_WITH_ERRORS"],
   done: ["COMPLETED", "STOPPED"],
 };
 
-export const itemStates = { PENDING: ["off", "clock"], SENDING: ["busy", "busy"], SUCCESS: ["good", "good"], FAILED: ["bad", "bad"], SKIPPED: ["off", "off"], UNKNOWN: ["bad", "info"] };
+export const itemStates = {
+  PENDING: ["off", "clock"],
+  SENDING: ["busy", "busy"],
+  SUCCESS: ["good", "good"],
+  FAILED: ["bad", "bad"],
+  SKIPPED: ["off", "off"],
+  UNKNOWN: ["bad", "info"],
+};
 
 export const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 // as returns the header that names the user. A key has its own user; the operator names one.
-export const as = (user) => session.value.operator && user ? { headers: { "x-postern-user": user } } : {};
+export const as = (user) => (session.value.operator && user ? { headers: { "x-postern-user": user } } : {});
 export const pathOf = (id) => "/message/batches/" + encodeURIComponent(id);
-export const listOf = (values) => session.value.operator ? "/admin/batches" + query(values) : "/message/batches" + query({ ...values, ownerUserId: "" });
+export const listOf = (values) =>
+  session.value.operator
+    ? "/admin/batches" + query(values)
+    : "/message/batches" + query({ ...values, ownerUserId: "" });
 
 export const act = (batch, what) => call("POST", pathOf(batch.id) + "/" + what, undefined, as(batch.ownerUserId));
 
@@ -127,7 +164,10 @@ export const act = (batch, what) => call("POST", pathOf(batch.id) + "/" + what, 
 export async function itemsOf(batch, status, each, signal) {
   const all = [];
   for (let nextCursor = ""; ; ) {
-    const page = await get(pathOf(batch.id) + "/items" + query({ status, limit: 200, nextCursor }), { ...as(batch.ownerUserId), signal });
+    const page = await get(pathOf(batch.id) + "/items" + query({ status, limit: 200, nextCursor }), {
+      ...as(batch.ownerUserId),
+      signal,
+    });
     all.push(...page.records);
     each?.(all.length);
     nextCursor = page.nextCursor;
@@ -138,11 +178,21 @@ export async function itemsOf(batch, status, each, signal) {
 // again creates a draft with the failed recipients of a batch.
 export async function again(batch, name) {
   const failed = await itemsOf(batch, "FAILED");
-  return call("POST", "/message/batches", {
-    name: name.slice(0, 255), instances: batch.instances.map((one) => one.name), recipients: failed.map((item) => item.normalizedRecipient), message: batch.message,
-    options: batch.options, autoStart: false, autoResume: batch.autoResume,
-    ...(batch.schedule?.recurrence === "DAILY" && { schedule: batch.schedule }),
-  }, { ...as(batch.ownerUserId), patience: 60000 });
+  return call(
+    "POST",
+    "/message/batches",
+    {
+      name: name.slice(0, 255),
+      instances: batch.instances.map((one) => one.name),
+      recipients: failed.map((item) => item.normalizedRecipient),
+      message: batch.message,
+      options: batch.options,
+      autoStart: false,
+      autoResume: batch.autoResume,
+      ...(batch.schedule?.recurrence === "DAILY" && { schedule: batch.schedule }),
+    },
+    { ...as(batch.ownerUserId), patience: 60000 },
+  );
 }
 
 export const most = 100000; // default limit of recipients per batch
@@ -162,7 +212,11 @@ export function tableOf(text) {
   const parts = [";", "\t", ","].map((one) => [one, head.split(one).length]).sort((a, b) => b[1] - a[1]);
   const part = parts[0][1] > 1 ? parts[0][0] : ",";
   const rows = [];
-  let row = [], cell = "", quoted = false, line = 1, from = 1;
+  let row = [],
+    cell = "",
+    quoted = false,
+    line = 1,
+    from = 1;
   const end = () => {
     row.push(cell.trim());
     if (row.some(Boolean)) rows.push(Object.assign(row, { line: from }));
@@ -172,7 +226,7 @@ export function tableOf(text) {
   };
   for (let i = text.charCodeAt(0) === 0xfeff ? 1 : 0; i < text.length; i++) {
     const c = text[i];
-    if (c === "\n" || c === "\r" && text[i + 1] !== "\n") line++;
+    if (c === "\n" || (c === "\r" && text[i + 1] !== "\n")) line++;
     if (quoted) {
       if (c !== '"') cell += c;
       else if (text[i + 1] === '"') cell += text[++i];
@@ -192,24 +246,43 @@ export function tableOf(text) {
 // the numbers, and the names of the others for {{name}}: the cells of its first line, if that has
 // no number, and else their numbers from 1.
 export function sheetOf(rows) {
-  const wide = rows.reduce((n, row) => Math.max(n, row.length), 0), guess = columnOf(rows);
+  const wide = rows.reduce((n, row) => Math.max(n, row.length), 0),
+    guess = columnOf(rows);
   const headed = rows.length > 1 && !/\d{4}/.test(rows[0][guess] || "");
-  const names = Array.from({ length: wide }, (_, i) => headed && (rows[0][i] || "").replace(/[^\p{L}\p{M}\p{N}_.-]+/gu, " ").trim().slice(0, 64) || String(i + 1));
-  return { wide, guess, names, tabled: wide > 1 && !rows.every((row) => row.every((cell) => !cell || /^[+\d()./\s-]{7,}$/.test(cell))) };
+  const names = Array.from(
+    { length: wide },
+    (_, i) =>
+      (headed &&
+        (rows[0][i] || "")
+          .replace(/[^\p{L}\p{M}\p{N}_.-]+/gu, " ")
+          .trim()
+          .slice(0, 64)) ||
+      String(i + 1),
+  );
+  return {
+    wide,
+    guess,
+    names,
+    tabled: wide > 1 && !rows.every((row) => row.every((cell) => !cell || /^[+\d()./\s-]{7,}$/.test(cell))),
+  };
 }
 
 const holes = /\{\{\{|\{\{([^{}|]*)(\|[^}]*)?\}\}/g;
 
 // usedIn returns the variables of a text: [name, whether it has a fallback].
-export const usedIn = (text) => [...text.matchAll(holes)].filter(([whole]) => whole !== "{{{").map(([, name, or]) => [name.trim(), or !== undefined]);
+export const usedIn = (text) =>
+  [...text.matchAll(holes)].filter(([whole]) => whole !== "{{{").map(([, name, or]) => [name.trim(), or !== undefined]);
 
 // filledIn returns the text with the values, as the server does.
-export const filledIn = (text, values) => text.replace(holes, (whole, name, or) => whole === "{{{" ? "{{" : values[name.trim()] || (or || "").slice(1));
+export const filledIn = (text, values) =>
+  text.replace(holes, (whole, name, or) => (whole === "{{{" ? "{{" : values[name.trim()] || (or || "").slice(1)));
 
 // columnOf returns the column that most likely has the numbers.
 function columnOf(rows) {
-  const some = rows.slice(0, 200), wide = Math.max(0, ...some.map((row) => row.length));
-  let best = 0, most = -1;
+  const some = rows.slice(0, 200),
+    wide = Math.max(0, ...some.map((row) => row.length));
+  let best = 0,
+    most = -1;
   for (let at = 0; at < wide; at++) {
     const n = some.filter((row) => digitsOf(row[at] || "")).length;
     if (n > most) [best, most] = [at, n];
@@ -222,11 +295,17 @@ function columnOf(rows) {
 // an international one. A first line without a number is the header. A line of several numbers
 // separated by commas counts as several.
 export function sorted(rows, column, country) {
-  const numbers = [], from = [], again = [], wrong = [], national = [], seen = new Set();
+  const numbers = [],
+    from = [],
+    again = [],
+    wrong = [],
+    national = [],
+    seen = new Set();
   const flat = rows.every((row) => row.every((cell) => !cell || digitsOf(cell)));
   rows.forEach((row, at) => {
     for (const text of flat && column < 0 ? row : [row[Math.max(0, column)] || ""]) {
-      const { line } = row, digits = digitsOf(text).replace(/^00/, "");
+      const { line } = row,
+        digits = digitsOf(text).replace(/^00/, "");
       if (!digits && at === 0 && rows.length > 1 && !/\d{4}/.test(text)) continue;
       if (!digits && !text && flat) continue;
       const own = digits[0] === "0" ? country && country + digits.slice(1) : digits;
@@ -256,7 +335,10 @@ function cellOf(value) {
 // save downloads data as a file without opening it.
 export function save(name, blob) {
   const url = URL.createObjectURL(new Blob([blob], { type: "application/octet-stream" }));
-  const link = Object.assign(document.createElement("a"), { href: url, download: name.replace(/[\p{Cc}\p{Cf}/\\:*?"<>|]/gu, "_").slice(0, 120) || "file" });
+  const link = Object.assign(document.createElement("a"), {
+    href: url,
+    download: name.replace(/[\p{Cc}\p{Cf}/\\:*?"<>|]/gu, "_").slice(0, 120) || "file",
+  });
   document.body.append(link);
   link.click();
   link.remove();

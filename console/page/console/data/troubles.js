@@ -25,4 +25,6 @@ export function pageOf(kind) {
 
 onLive("troubles", ({ items }) => troubles.set({ items: items || [], error: null }));
 onReload(() => session.value.state === "in" && loadTroubles());
-session.watch(({ state }) => { if (state === "out") troubles.set({ items: null, error: null }); });
+session.watch(({ state }) => {
+  if (state === "out") troubles.set({ items: null, error: null });
+});

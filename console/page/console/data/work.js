@@ -12,7 +12,13 @@ const publish = (part) => work.set({ ...work.value, ...part });
 
 // begin calls act with each name. A refusal for now holds all calls until its end.
 export function begin(title, names, act) {
-  work.set({ title, act, items: names.map((name) => ({ name, state: "waits", error: null })), running: true, until: 0 });
+  work.set({
+    title,
+    act,
+    items: names.map((name) => ({ name, state: "waits", error: null })),
+    running: true,
+    until: 0,
+  });
   return proceed();
 }
 
@@ -56,10 +62,18 @@ export function stop() {
 // retry makes the calls again that failed.
 export function retry() {
   const { title, act, items } = work.value;
-  return begin(title, items.filter((item) => item.state === "failed").map((item) => item.name), act);
+  return begin(
+    title,
+    items.filter((item) => item.state === "failed").map((item) => item.name),
+    act,
+  );
 }
 
 export const dismiss = () => work.set(null);
 
-addEventListener("beforeunload", (event) => { if (work.value?.running) event.preventDefault(); });
-session.watch(({ state }) => { if (state === "out") dismiss(); });
+addEventListener("beforeunload", (event) => {
+  if (work.value?.running) event.preventDefault();
+});
+session.watch(({ state }) => {
+  if (state === "out") dismiss();
+});

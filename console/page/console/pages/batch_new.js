@@ -16,15 +16,43 @@ import { compare, listed, many, number, span, t } from "../words.js";
 
 // The steps, by their name in the address, with their titles.
 const steps = { who: "new.who", what: "new.message", how: "new.how", check: "new.check" };
-const names = Object.keys(steps), end = names.length - 1;
-const begin = { user: "", name: "", type: "text", text: "", media: "", kind: "image", instances: [], min: "3", max: "9", skip: true, typing: false, start: true, when: "now", from: "", to: "", leaveOut: true, column: null, country: "" };
+const names = Object.keys(steps),
+  end = names.length - 1;
+const begin = {
+  user: "",
+  name: "",
+  type: "text",
+  text: "",
+  media: "",
+  kind: "image",
+  instances: [],
+  min: "3",
+  max: "9",
+  skip: true,
+  typing: false,
+  start: true,
+  when: "now",
+  from: "",
+  to: "",
+  leaveOut: true,
+  column: null,
+  country: "",
+};
 
 export function NewBatch({ owner, step }) {
   useTitle(t("batches.new"), t("nav.batches"));
   const { operator } = useCell(session);
   const { rows: all } = useCell(fleet);
-  const rows = useMemo(() => all.length ? all : (session.value.key?.instances || []).filter((one) => one !== "*").map((name) => ({ name, description: "" })), [all]);
-  useEffect(() => { if (!fleet.value.at && can("read")) loadFleet().catch(() => {}); }, []);
+  const rows = useMemo(
+    () =>
+      all.length
+        ? all
+        : (session.value.key?.instances || []).filter((one) => one !== "*").map((name) => ({ name, description: "" })),
+    [all],
+  );
+  useEffect(() => {
+    if (!fleet.value.at && can("read")) loadFleet().catch(() => {});
+  }, []);
   const [form, setForm, sent] = useKept("/batches/new", { ...begin, user: owner });
   const put = (part) => setForm((before) => ({ ...before, ...part }));
   const [text, setText, sentText] = useKept("/batches/new/numbers", "");
@@ -35,7 +63,8 @@ export function NewBatch({ owner, step }) {
     put({ column: null });
   };
   const table = useMemo(() => tableOf(text), [text]);
-  const sheet = useMemo(() => sheetOf(table), [table]), column = form.column ?? sheet.guess;
+  const sheet = useMemo(() => sheetOf(table), [table]),
+    column = form.column ?? sheet.guess;
   const find = () => sorted(table, sheet.tabled ? column : -1, codeOf(form.country));
   const [list, setList] = useState(find);
   useEffect(() => {
@@ -47,8 +76,10 @@ export function NewBatch({ owner, step }) {
   const missing = useMemo(() => new Set(trial.value?.notOnWhatsApp), [trial.value]);
   const [error, setError] = useState(null);
   const box = useRef(null);
-  const wrong = wrongOf(form, list, sheet, operator), first = names.findIndex((one) => wrong[one]);
-  const last = first < 0 ? end : first, here = Math.max(0, Math.min(names.indexOf(step), last));
+  const wrong = wrongOf(form, list, sheet, operator),
+    first = names.findIndex((one) => wrong[one]);
+  const last = first < 0 ? end : first,
+    here = Math.max(0, Math.min(names.indexOf(step), last));
   const at = (i) => [["batches", "new"], { user: owner, step: names[i] }];
   const shown = useRef(here);
   useEffect(() => {
@@ -62,18 +93,32 @@ export function NewBatch({ owner, step }) {
   const { start, leaveOut, ...sends } = form;
   const of = useMemo(() => ({}), [JSON.stringify(sends), list]); // stands for what is sent
   const body = useMemo(() => here === end && bodyOf(form, list, sheet), [here, of]);
-  const left = useMemo(() => body && leaveOut && missing.size ? body.recipients.filter((_, i) => !missing.has(list.numbers[i])) : body.recipients, [body, missing, leaveOut]);
+  const left = useMemo(
+    () =>
+      body && leaveOut && missing.size
+        ? body.recipients.filter((_, i) => !missing.has(list.numbers[i]))
+        : body.recipients,
+    [body, missing, leaveOut],
+  );
   const key = useMemo(once, [left, start]); // another batch
   const ask = async (signal) => {
     setTrial({ of });
     try {
-      setTrial({ of, value: await call("POST", "/message/batches", { ...body, dryRun: true }, { patience: 120000, signal, ...as(form.user) }) });
+      setTrial({
+        of,
+        value: await call(
+          "POST",
+          "/message/batches",
+          { ...body, dryRun: true },
+          { patience: 120000, signal, ...as(form.user) },
+        ),
+      });
     } catch (error) {
       if (!signal?.aborted) setTrial({ of, error });
     }
   };
   useEffect(() => {
-    if (!body || trial.of === of && trial.value) return;
+    if (!body || (trial.of === of && trial.value)) return;
     const stop = new AbortController();
     ask(stop.signal);
     return () => stop.abort();
@@ -81,7 +126,12 @@ export function NewBatch({ owner, step }) {
   const create = async () => {
     setError(null);
     try {
-      const made = await call("POST", "/message/batches", { ...body, recipients: left, autoStart: start }, { patience: 120000, headers: { "Idempotency-Key": key, ...as(form.user).headers } });
+      const made = await call(
+        "POST",
+        "/message/batches",
+        { ...body, recipients: left, autoStart: start },
+        { patience: 120000, headers: { "Idempotency-Key": key, ...as(form.user).headers } },
+      );
       sent();
       sentText();
       toast(many("new.done", made.counts.total));
@@ -90,18 +140,82 @@ export function NewBatch({ owner, step }) {
       setError(reason);
     }
   };
-  return html`<div class="page-head"><div><a class="crumb" href=${to(["batches"])}><${Icon} name="left"/>${t("nav.batches")}</a><h1 tabindex="-1">${t("batches.new")}</h1><p class="lead">${t("new.lead")}</p></div></div>
+  return html`<div class="page-head">
+      <div>
+        <a class="crumb" href=${to(["batches"])}><${Icon} name="left" />${t("nav.batches")}</a>
+        <h1 tabindex="-1">${t("batches.new")}</h1>
+        <p class="lead">${t("new.lead")}</p>
+      </div>
+    </div>
     <div class="stack new-batch" ref=${box}>
-      <nav class="filters" aria-label=${t("batches.new")}>${names.map((one, i) => html`<a key=${one} class="filter" href=${i > last ? undefined : to(...at(i))} aria-current=${i === here ? "step" : undefined}><span class="figures">${number(i + 1)}</span>${t(steps[one])}</a>`)}</nav>
-      ${here === 0 && html`<${Recipients} text=${text} type=${type} file=${file} table=${table} sheet=${sheet} column=${column} list=${list} form=${form} put=${put}/>`}
-      ${here === 1 && html`<${Wording} form=${form} put=${put} list=${list} sheet=${sheet} wrong=${wrong.fields}/>`}
-      ${here === 2 && html`<${Options} form=${form} put=${put} rows=${rows} operator=${operator} wrong=${wrong.fields}/>`}
-      ${here === end && html`<${LastLook} form=${form} put=${put} list=${list} trial=${trial} n=${left.length} missing=${missing} again=${() => ask()}/>`}
-      ${error && html`<${Trouble} error=${error}/>`}
-      <div class="buttons last">${here > 0 && html`<${Button} icon="left" word=${t("new.back")} act=${() => { go(...at(here - 1)); }}/>`}
-        ${here < end ? html`<${Button} key="next" kind="first" word=${t("new.next")} why=${wrong[names[here]]} act=${() => { go(...at(here + 1)); }}/>` :
-          html`<${Button} key="do" kind="first" icon=${start ? "deliveries" : "check"} word=${start ? many("new.do", left.length) : many("new.draft", left.length)} why=${!left.length ? t("new.wrongNone") : trial.of !== of || !trial.value && !trial.error ? t("loading") : ""} act=${create}/>`}
-        <a class="button bare" href=${to(["batches"])}>${t("cancel")}</a></div></div>`;
+      <nav class="filters" aria-label=${t("batches.new")}>
+        ${names.map(
+          (one, i) =>
+            html`<a
+              key=${one}
+              class="filter"
+              href=${i > last ? undefined : to(...at(i))}
+              aria-current=${i === here ? "step" : undefined}
+              ><span class="figures">${number(i + 1)}</span>${t(steps[one])}</a
+            >`,
+        )}
+      </nav>
+      ${here === 0 &&
+      html`<${Recipients}
+        text=${text}
+        type=${type}
+        file=${file}
+        table=${table}
+        sheet=${sheet}
+        column=${column}
+        list=${list}
+        form=${form}
+        put=${put}
+      />`}${here === 1 &&
+      html`<${Wording} form=${form} put=${put} list=${list} sheet=${sheet} wrong=${wrong.fields} />`}${here === 2 &&
+      html`<${Options} form=${form} put=${put} rows=${rows} operator=${operator} wrong=${wrong.fields} />`}${here ===
+        end &&
+      html`<${LastLook}
+        form=${form}
+        put=${put}
+        list=${list}
+        trial=${trial}
+        n=${left.length}
+        missing=${missing}
+        again=${() => ask()}
+      />`}${error && html`<${Trouble} error=${error} />`}
+      <div class="buttons last">
+        ${here > 0 &&
+        html`<${Button}
+          icon="left"
+          word=${t("new.back")}
+          act=${() => {
+            go(...at(here - 1));
+          }}
+        />`}${here < end
+          ? html`<${Button}
+              key="next"
+              kind="first"
+              word=${t("new.next")}
+              why=${wrong[names[here]]}
+              act=${() => {
+                go(...at(here + 1));
+              }}
+            />`
+          : html`<${Button}
+              key="do"
+              kind="first"
+              icon=${start ? "deliveries" : "check"}
+              word=${start ? many("new.do", left.length) : many("new.draft", left.length)}
+              why=${!left.length
+                ? t("new.wrongNone")
+                : trial.of !== of || (!trial.value && !trial.error)
+                  ? t("loading")
+                  : ""}
+              act=${create}
+            />`}<a class="button bare" href=${to(["batches"])}>${t("cancel")}</a>
+      </div>
+    </div>`;
 }
 
 const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -111,8 +225,10 @@ const codeOf = (text) => /^\s*\+?([1-9]\d{0,2})\s*$/.exec(text)?.[1] || "";
 
 // wrongOf returns why each step is not complete, and the errors of fields that have a value.
 function wrongOf(form, { numbers }, sheet, operator) {
-  const min = Number(form.min.replace(",", ".")), max = Number(form.max.replace(",", "."));
-  const unknown = sheet.tabled && usedIn(form.text).find(([name, optional]) => !optional && !sheet.names.includes(name));
+  const min = Number(form.min.replace(",", ".")),
+    max = Number(form.max.replace(",", "."));
+  const unknown =
+    sheet.tabled && usedIn(form.text).find(([name, optional]) => !optional && !sheet.names.includes(name));
   const media = form.type === "media" && !/^https?:\/\/\S+$/.test(form.media.trim()) && t("endpoints.wrongUrl");
   const delay = !(min >= 0 && max >= min && max <= 86400) && t("new.wrongDelay");
   const when = form.when !== "now" && !(form.from && form.to && form.to > form.from) && t("new.wrongWhen");
@@ -121,13 +237,22 @@ function wrongOf(form, { numbers }, sheet, operator) {
   return {
     who: !numbers.length ? t("new.wrongNone") : numbers.length > most && t("new.wrongMany", { n: number(most) }),
     what: media || (form.type === "text" && !form.text.trim() ? t("new.wrongText") : text),
-    how: !form.name.trim() ? t("new.wrongName") : !form.instances.length ? t("new.wrongInstances") : delay || when || user,
+    how: !form.name.trim()
+      ? t("new.wrongName")
+      : !form.instances.length
+        ? t("new.wrongInstances")
+        : delay || when || user,
     fields: { text, media: form.media && media, delay, when: form.from && form.to && when, user: form.user && user },
   };
 }
 
 // values returns what a row has for the variables of a text.
-const values = (text, { names }, row) => Object.fromEntries(usedIn(text).filter(([name]) => names.includes(name)).map(([name]) => [name, row[names.indexOf(name)] || ""]));
+const values = (text, { names }, row) =>
+  Object.fromEntries(
+    usedIn(text)
+      .filter(([name]) => names.includes(name))
+      .map(([name]) => [name, row[names.indexOf(name)] || ""]),
+  );
 
 // templated reports whether the text has columns. Without a table it is sent as it is.
 const templated = (text, sheet) => sheet.tabled && text.includes("{{");
@@ -136,11 +261,28 @@ function bodyOf(form, list, sheet) {
   const caption = form.text.trim() && form.kind !== "audio" ? { caption: form.text } : {};
   const ms = (text) => Math.round(Number(text.replace(",", ".")) * 1000);
   return {
-    name: form.name.trim(), instances: form.instances,
-    recipients: templated(form.text, sheet) ? list.numbers.map((number, i) => ({ number, variables: values(form.text, sheet, list.from[i]) })) : list.numbers,
-    message: form.type === "text" ? { type: "text", payload: { text: form.text } } : { type: "media", payload: { mediatype: form.kind, media: form.media.trim(), ...caption } },
-    options: { delay: { minMs: ms(form.min), maxMs: ms(form.max) }, skipUnregistered: form.skip, ...(form.typing && { presence: "composing" }) },
-    ...(form.when !== "now" && { schedule: { windowStartAt: new Date(form.from).toISOString(), windowEndAt: new Date(form.to).toISOString(), recurrence: form.when === "daily" ? "DAILY" : "NONE", timezone: zone() } }),
+    name: form.name.trim(),
+    instances: form.instances,
+    recipients: templated(form.text, sheet)
+      ? list.numbers.map((number, i) => ({ number, variables: values(form.text, sheet, list.from[i]) }))
+      : list.numbers,
+    message:
+      form.type === "text"
+        ? { type: "text", payload: { text: form.text } }
+        : { type: "media", payload: { mediatype: form.kind, media: form.media.trim(), ...caption } },
+    options: {
+      delay: { minMs: ms(form.min), maxMs: ms(form.max) },
+      skipUnregistered: form.skip,
+      ...(form.typing && { presence: "composing" }),
+    },
+    ...(form.when !== "now" && {
+      schedule: {
+        windowStartAt: new Date(form.from).toISOString(),
+        windowEndAt: new Date(form.to).toISOString(),
+        recurrence: form.when === "daily" ? "DAILY" : "NONE",
+        timezone: zone(),
+      },
+    }),
   };
 }
 
@@ -149,16 +291,42 @@ function User({ value, on, wrong }) {
   const [known, setKnown] = useState([]);
   const fresh = () => on(once().replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5"));
   useEffect(() => {
-    get(listOf({ limit: 100 })).then((page) => {
-      const all = [...new Set(page.records.map((one) => one.ownerUserId))];
-      setKnown(all);
-      if (!value) all.length ? on(all[0]) : fresh();
-    }, () => {}); // then the user types it
+    get(listOf({ limit: 100 })).then(
+      (page) => {
+        const all = [...new Set(page.records.map((one) => one.ownerUserId))];
+        setKnown(all);
+        if (!value) all.length ? on(all[0]) : fresh();
+      },
+      () => {},
+    ); // then the user types it
   }, []);
-  return html`<details class="further" open=${!!wrong}><summary>${t("new.advanced")}</summary><div class="with-button end"><${Text} label=${t("batches.user")} help=${t("new.userAbout")} wrong=${wrong} value=${value} on=${(text) => on(text.trim())} kind="code" list="known-users"/><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one}/>`)}</datalist><${Button} word=${t("new.freshUser")} act=${() => { fresh(); }}/></div></details>`;
+  return html`<details class="further" open=${!!wrong}>
+    <summary>${t("new.advanced")}</summary>
+    <div class="with-button end">
+      <${Text}
+        label=${t("batches.user")}
+        help=${t("new.userAbout")}
+        wrong=${wrong}
+        value=${value}
+        on=${(text) => on(text.trim())}
+        kind="code"
+        list="known-users"
+      /><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one} />`)}</datalist
+      ><${Button}
+        word=${t("new.freshUser")}
+        act=${() => {
+          fresh();
+        }}
+      />
+    </div>
+  </details>`;
 }
 
-const Title = ({ of, children }) => html`<header><h2 tabindex="-1">${t(steps[of])}</h2>${children && html`<p>${children}</p>`}</header>`;
+const Title = ({ of, children }) =>
+  html`<header>
+    <h2 tabindex="-1">${t(steps[of])}</h2>
+    ${children && html`<p>${children}</p>`}
+  </header>`;
 
 // Recipients edits the numbers: pasted, dropped or from a file, with a choice of the column.
 function Recipients({ text, type, file, table, sheet, column, list, form, put }) {
@@ -176,82 +344,407 @@ function Recipients({ text, type, file, table, sheet, column, list, form, put })
     take(event.dataTransfer.files[0]);
   };
   const { wide } = sheet;
-  return html`<section class="card" onDragOver=${(event) => event.preventDefault()} onDrop=${drop}><${Title} of="who">${t("new.whoAbout")}<//><div class="form">
-    ${file ? html`<div class="with-button file-chosen"><span class="one-line"><bdi>${file}</bdi> <span class="quiet">${many("new.lines", table.length)}</span></span><${Button} kind="small" icon="close" word=${t("new.noFile")} act=${() => { type(""); }}/></div>` :
-      html`<${Field} label=${t("new.numbers")} help=${t("new.numbersHelp")} wrong=${trouble}>${(ties) => html`<textarea class="input code" rows="6" spellcheck=${false} placeholder=${"+49 151 1234567\n+351 912 345 678"} value=${text} onInput=${(event) => type(event.target.value)} ...${ties}></textarea>`}<//>
-        <div class="buttons"><input type="file" hidden accept=".csv,.txt,.tsv,text/csv,text/plain" ref=${picker} onChange=${(event) => { take(event.target.files[0]); event.target.value = ""; }}/><${Button} kind="small" icon="docs" word=${t("new.file")} act=${() => { picker.current.click(); }}/></div>`}
-    ${sheet.tabled && html`<${Select} label=${t("new.column")} value=${String(column)} on=${(value) => put({ column: Number(value) })} options=${sheet.names.slice(0, 50).map((name, i) => [String(i), number(i + 1) + ": " + name.slice(0, 40)])}/>
-      <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}><table><tbody>${table.slice(0, 6).map((row, y) => html`<tr key=${y}>${Array.from({ length: Math.min(wide, 12) }, (_, x) => html`<td key=${x} class=${x === column ? "on" : ""}><bdi>${(row[x] || "").slice(0, 80)}</bdi></td>`)}</tr>`)}</tbody></table></div>`}
-    ${(list.national.length > 0 || form.country) && html`<${Text} label=${t("new.country")} wrong=${form.country && !codeOf(form.country) && t("new.wrongCountry")} inputmode="tel" placeholder="+49" value=${form.country} on=${(country) => put({ country })}/>`}
-    ${text.trim() && html`<div class="sums" role="status"><${Sums} list=${list}/></div>`}</div></section>`;
+  return html`<section class="card" onDragOver=${(event) => event.preventDefault()} onDrop=${drop}>
+    <${Title} of="who">${t("new.whoAbout")}<//>
+    <div class="form">
+      ${file
+        ? html`<div class="with-button file-chosen">
+            <span class="one-line"
+              ><bdi>${file}</bdi> <span class="quiet">${many("new.lines", table.length)}</span></span
+            ><${Button}
+              kind="small"
+              icon="close"
+              word=${t("new.noFile")}
+              act=${() => {
+                type("");
+              }}
+            />
+          </div>`
+        : html`<${Field} label=${t("new.numbers")} help=${t("new.numbersHelp")} wrong=${trouble}
+              >${(ties) =>
+                html`<textarea
+                  class="input code"
+                  rows="6"
+                  spellcheck=${false}
+                  placeholder=${"+49 151 1234567\n+351 912 345 678"}
+                  value=${text}
+                  onInput=${(event) => type(event.target.value)}
+                  ...${ties}
+                ></textarea>`}<//
+            >
+            <div class="buttons">
+              <input
+                type="file"
+                hidden
+                accept=".csv,.txt,.tsv,text/csv,text/plain"
+                ref=${picker}
+                onChange=${(event) => {
+                  take(event.target.files[0]);
+                  event.target.value = "";
+                }}
+              /><${Button}
+                kind="small"
+                icon="docs"
+                word=${t("new.file")}
+                act=${() => {
+                  picker.current.click();
+                }}
+              />
+            </div>`}
+      ${sheet.tabled &&
+      html`<${Select}
+          label=${t("new.column")}
+          value=${String(column)}
+          on=${(value) => put({ column: Number(value) })}
+          options=${sheet.names.slice(0, 50).map((name, i) => [String(i), number(i + 1) + ": " + name.slice(0, 40)])}
+        />
+        <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}>
+          <table>
+            <tbody>
+              ${table.slice(0, 6).map(
+                (row, y) =>
+                  html`<tr key=${y}>
+                    ${Array.from(
+                      { length: Math.min(wide, 12) },
+                      (_, x) =>
+                        html`<td key=${x} class=${x === column ? "on" : ""}>
+                          <bdi>${(row[x] || "").slice(0, 80)}</bdi>
+                        </td>`,
+                    )}
+                  </tr>`,
+              )}
+            </tbody>
+          </table>
+        </div>`}
+      ${(list.national.length > 0 || form.country) &&
+      html`<${Text}
+        label=${t("new.country")}
+        wrong=${form.country && !codeOf(form.country) && t("new.wrongCountry")}
+        inputmode="tel"
+        placeholder="+49"
+        value=${form.country}
+        on=${(country) => put({ country })}
+      />`}
+      ${text.trim() && html`<div class="sums" role="status"><${Sums} list=${list} /></div>`}
+    </div>
+  </section>`;
 }
 
 // Sums counts the numbers of a list and shows what is left out.
-const Sums = ({ list }) => html`<p class=${"state " + (list.numbers.length ? "good" : "off")}><${Icon} name=${list.numbers.length ? "good" : "off"}/><span>${many("new.good", list.numbers.length)}</span></p>
-  ${[["again", "off", many("new.again", list.again.length)], ["national", "bad", many("new.national", list.national.length)], ["wrong", "bad", many("new.wrong", list.wrong.length)]].map(([key, tone, word]) => list[key].length > 0 && html`<${Left} tone=${tone} key=${key} word=${word} list=${list[key]}/>`)}`;
+const Sums = ({ list }) =>
+  html`<p class=${"state " + (list.numbers.length ? "good" : "off")}>
+      <${Icon} name=${list.numbers.length ? "good" : "off"} /><span>${many("new.good", list.numbers.length)}</span>
+    </p>
+    ${[
+      ["again", "off", many("new.again", list.again.length)],
+      ["national", "bad", many("new.national", list.national.length)],
+      ["wrong", "bad", many("new.wrong", list.wrong.length)],
+    ].map(
+      ([key, tone, word]) =>
+        list[key].length > 0 && html`<${Left} tone=${tone} key=${key} word=${word} list=${list[key]} />`,
+    )}`;
 
 // Left shows the ignored lines and their numbers.
-const Left = ({ tone, word, list }) => html`<details class=${tone}><summary><span class=${"state " + tone}><${Icon} name=${tone}/><span>${word}</span></span></summary>
-  <ul class="left-out">${list.slice(0, 100).map((one) => html`<li key=${one.line + one.text}><span class="quiet figures">${number(one.line)}</span> <bdi class="mono one-line">${one.text.slice(0, 120) || "–"}</bdi></li>`)}${list.length > 100 && html`<li class="quiet">…</li>`}</ul></details>`;
+const Left = ({ tone, word, list }) =>
+  html`<details class=${tone}>
+    <summary>
+      <span class=${"state " + tone}><${Icon} name=${tone} /><span>${word}</span></span>
+    </summary>
+    <ul class="left-out">
+      ${list
+        .slice(0, 100)
+        .map(
+          (one) =>
+            html`<li key=${one.line + one.text}>
+              <span class="quiet figures">${number(one.line)}</span>${" "}<bdi class="mono one-line"
+                >${one.text.slice(0, 120) || "–"}</bdi
+              >
+            </li>`,
+        )}${list.length > 100 && html`<li class="quiet">…</li>`}
+    </ul>
+  </details>`;
 
 // Wording edits what is sent, shows columns to insert, and what the first three get.
 function Wording({ form, put, list, sheet, wrong }) {
   const box = useRef(null);
   const insert = async (name) => {
-    const area = box.current.querySelector("textarea"), { selectionStart: from, selectionEnd: until } = area;
+    const area = box.current.querySelector("textarea"),
+      { selectionStart: from, selectionEnd: until } = area;
     put({ text: form.text.slice(0, from) + "{{" + name + "}}" + form.text.slice(until) });
-    setTimeout(() => { area.focus(); area.selectionStart = area.selectionEnd = from + name.length + 4; });
+    setTimeout(() => {
+      area.focus();
+      area.selectionStart = area.selectionEnd = from + name.length + 4;
+    });
   };
   const silent = form.type === "media" && form.kind === "audio";
-  return html`<section class="card" ref=${box}><${Title} of="what"/><div class="form">
-    <${Choice} label=${t("new.type")} value=${form.type} on=${(type) => put({ type })} options=${[["text", t("new.text")], ["media", t("new.media")]]}/>
-    ${form.type === "media" && html`<div class="row"><${Select} label=${t("new.kind")} value=${form.kind} on=${(kind) => put({ kind })} options=${["image", "video", "document", "audio"].map((one) => [one, t("message." + one)])}/>
-      <${Text} label=${t("new.url")} help=${t("new.urlHelp")} wrong=${wrong.media} value=${form.media} on=${(media) => put({ media })} kind="code" placeholder="https://"/></div>`}
-    ${!silent && html`<${Field} label=${t(form.type === "text" ? "new.text" : "compose.caption")} help=${sheet.tabled && t("new.columnsHelp")} wrong=${wrong.text}>${(ties) => html`<textarea class="input" rows="4" maxlength="65536" dir="auto" value=${form.text} onInput=${(event) => put({ text: event.target.value })} ...${ties}></textarea>`}<//>
-      ${sheet.tabled && html`<div class="buttons">${sheet.names.slice(0, 24).map((name) => html`<${Button} key=${name} kind="small" word=${"{{" + name + "}}"} act=${() => { insert(name); }}/>`)}</div>
-        <${Examples} all=${list.numbers.slice(0, 3).map((recipient, i) => ({ recipient, text: templated(form.text, sheet) ? filledIn(form.text, values(form.text, sheet, list.from[i])) : form.text }))}/>`}`}</div></section>`;
+  return html`<section class="card" ref=${box}>
+    <${Title} of="what" />
+    <div class="form">
+      <${Choice}
+        label=${t("new.type")}
+        value=${form.type}
+        on=${(type) => put({ type })}
+        options=${[
+          ["text", t("new.text")],
+          ["media", t("new.media")],
+        ]}
+      />
+      ${form.type === "media" &&
+      html`<div class="row">
+        <${Select}
+          label=${t("new.kind")}
+          value=${form.kind}
+          on=${(kind) => put({ kind })}
+          options=${["image", "video", "document", "audio"].map((one) => [one, t("message." + one)])}
+        />
+        <${Text}
+          label=${t("new.url")}
+          help=${t("new.urlHelp")}
+          wrong=${wrong.media}
+          value=${form.media}
+          on=${(media) => put({ media })}
+          kind="code"
+          placeholder="https://"
+        />
+      </div>`}
+      ${!silent &&
+      html`<${Field}
+          label=${t(form.type === "text" ? "new.text" : "compose.caption")}
+          help=${sheet.tabled && t("new.columnsHelp")}
+          wrong=${wrong.text}
+          >${(ties) =>
+            html`<textarea
+              class="input"
+              rows="4"
+              maxlength="65536"
+              dir="auto"
+              value=${form.text}
+              onInput=${(event) => put({ text: event.target.value })}
+              ...${ties}
+            ></textarea>`}<//
+        >
+        ${sheet.tabled &&
+        html`<div class="buttons">
+            ${sheet.names.slice(0, 24).map(
+              (name) =>
+                html`<${Button}
+                  key=${name}
+                  kind="small"
+                  word=${"{{" + name + "}}"}
+                  act=${() => {
+                    insert(name);
+                  }}
+                />`,
+            )}
+          </div>
+          <${Examples}
+            all=${list.numbers.slice(0, 3).map((recipient, i) => ({
+              recipient,
+              text: templated(form.text, sheet)
+                ? filledIn(form.text, values(form.text, sheet, list.from[i]))
+                : form.text,
+            }))}
+          />`}`}
+    </div>
+  </section>`;
 }
 
-const Examples = ({ all }) => html`<div><h3>${t("new.examples")}</h3><dl class="facts">${all.map(({ recipient, text }, i) => html`<dt key=${i} class="mono">${recipient}</dt><dd><bdi class="said">${text}</bdi></dd>`)}</dl></div>`;
+const Examples = ({ all }) =>
+  html`<div>
+    <h3>${t("new.examples")}</h3>
+    <dl class="facts">
+      ${all.map(
+        ({ recipient, text }, i) =>
+          html`<dt key=${i} class="mono">${recipient}</dt>
+            <dd><bdi class="said">${text}</bdi></dd>`,
+      )}
+    </dl>
+  </div>`;
 
 function Options({ form, put, rows, operator, wrong }) {
-  return html`<section class="card"><${Title} of="how"/><div class="form">
-    <${Text} label=${t("new.name")} help=${t("new.nameHelp")} value=${form.name} on=${(name) => put({ name })} maxlength="255"/>
-    <${Instances} rows=${rows} value=${form.instances} on=${(instances) => put({ instances })}/>
-    <fieldset><legend class="label">${t("new.delay")}</legend><p class="quiet">${t("new.delayHelp")}</p><div class="row"><${Text} label=${t("limits.min")} wrong=${wrong.delay} inputmode="decimal" value=${form.min} on=${(min) => put({ min })}/><${Text} label=${t("limits.max")} inputmode="decimal" value=${form.max} on=${(max) => put({ max })}/></div></fieldset>
-    <fieldset><legend class="label">${t("new.when")}</legend><${Choice} label=${t("new.when")} value=${form.when} on=${(when) => put({ when })} options=${times()}/>
-      ${form.when !== "now" && html`<div class="row after">${[["from", "limits.from"], ["to", "limits.to"]].map(([name, word]) => html`<${Text} key=${name} type="datetime-local" label=${t(word)} wrong=${name === "from" && wrong.when} value=${form[name]} on=${(value) => put({ [name]: value })}/>`)}</div><p class="help quiet">${t(form.when === "daily" ? "new.dailyHelp" : "new.onceHelp", { zone: zone() })}</p>`}</fieldset>
-    <div><${Check} label=${t("new.skip")} help=${t("new.skipHelp")} value=${form.skip} on=${(skip) => put({ skip })}/>
-      <${Check} label=${t("new.typing")} value=${form.typing} on=${(typing) => put({ typing })}/></div>
-    ${operator && html`<${User} value=${form.user} on=${(user) => put({ user })} wrong=${wrong.user}/>`}</div></section>`;
+  return html`<section class="card">
+    <${Title} of="how" />
+    <div class="form">
+      <${Text}
+        label=${t("new.name")}
+        help=${t("new.nameHelp")}
+        value=${form.name}
+        on=${(name) => put({ name })}
+        maxlength="255"
+      />
+      <${Instances} rows=${rows} value=${form.instances} on=${(instances) => put({ instances })} />
+      <fieldset>
+        <legend class="label">${t("new.delay")}</legend>
+        <p class="quiet">${t("new.delayHelp")}</p>
+        <div class="row">
+          <${Text}
+            label=${t("limits.min")}
+            wrong=${wrong.delay}
+            inputmode="decimal"
+            value=${form.min}
+            on=${(min) => put({ min })}
+          /><${Text} label=${t("limits.max")} inputmode="decimal" value=${form.max} on=${(max) => put({ max })} />
+        </div>
+      </fieldset>
+      <fieldset>
+        <legend class="label">${t("new.when")}</legend>
+        <${Choice} label=${t("new.when")} value=${form.when} on=${(when) => put({ when })} options=${times()} />
+        ${form.when !== "now" &&
+        html`<div class="row after">
+            ${[
+              ["from", "limits.from"],
+              ["to", "limits.to"],
+            ].map(
+              ([name, word]) =>
+                html`<${Text}
+                  key=${name}
+                  type="datetime-local"
+                  label=${t(word)}
+                  wrong=${name === "from" && wrong.when}
+                  value=${form[name]}
+                  on=${(value) => put({ [name]: value })}
+                />`,
+            )}
+          </div>
+          <p class="help quiet">${t(form.when === "daily" ? "new.dailyHelp" : "new.onceHelp", { zone: zone() })}</p>`}
+      </fieldset>
+      <div>
+        <${Check} label=${t("new.skip")} help=${t("new.skipHelp")} value=${form.skip} on=${(skip) => put({ skip })} />
+        <${Check} label=${t("new.typing")} value=${form.typing} on=${(typing) => put({ typing })} />
+      </div>
+      ${operator && html`<${User} value=${form.user} on=${(user) => put({ user })} wrong=${wrong.user} />`}
+    </div>
+  </section>`;
 }
 
-const times = () => [["now", t("new.now")], ["once", t("new.once")], ["daily", t("new.daily")]];
+const times = () => [
+  ["now", t("new.now")],
+  ["once", t("new.once")],
+  ["daily", t("new.daily")],
+];
 
 // Instances selects the sending instances. Of a long list only the matches are drawn.
 function Instances({ rows, value, on }) {
   const [wanted, setWanted] = useState("");
-  const shown = useMemo(() => rows.filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
-    .sort((a, b) => +(groupFor(b.connectionStatus) === "good") - +(groupFor(a.connectionStatus) === "good") || compare()(a.name, b.name)), [rows, wanted]);
+  const shown = useMemo(
+    () =>
+      rows
+        .filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
+        .sort(
+          (a, b) =>
+            +(groupFor(b.connectionStatus) === "good") - +(groupFor(a.connectionStatus) === "good") ||
+            compare()(a.name, b.name),
+        ),
+    [rows, wanted],
+  );
   const put = (names, is) => on(is ? [...new Set([...value, ...names])] : value.filter((one) => !names.includes(one)));
-  return html`<fieldset class="flags"><legend class="label">${t("batch.instances")} <span class="quiet figures">${t("flags.set", { n: number(value.length), of: number(rows.length) })}</span></legend><p class="quiet">${t("new.instancesHelp")}</p>
-    ${rows.length > 8 && html`<div class="flags-head"><div class="with-icon"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("instances.search")} aria-label=${t("instances.search")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
-      <div class="buttons"><${Button} kind="small" word=${t("flags.all")} act=${() => { put(shown.map((row) => row.name), true); }}/><${Button} kind="small" word=${t("flags.none")} act=${() => { put(shown.map((row) => row.name), false); }}/></div></div>`}
-    <div class="flags-list">${shown.slice(0, 60).map((row) => html`<${Check} key=${row.name} value=${value.includes(row.name)} on=${(is) => put([row.name], is)} label=${html`<span class="one-line">${row.name}</span>`} help=${row.connectionStatus && html`<${State} of=${row.connectionStatus}/>`}/>`)}</div>
-    ${shown.length > 60 && html`<p class="quiet">${t("new.moreInstances", { n: number(shown.length - 60) })}</p>`}</fieldset>`;
+  return html`<fieldset class="flags">
+    <legend class="label">
+      ${t("batch.instances")}${" "}<span class="quiet figures"
+        >${t("flags.set", { n: number(value.length), of: number(rows.length) })}</span
+      >
+    </legend>
+    <p class="quiet">${t("new.instancesHelp")}</p>
+    ${rows.length > 8 &&
+    html`<div class="flags-head">
+      <div class="with-icon">
+        <${Icon} name="search" /><input
+          class="input"
+          type="search"
+          placeholder=${t("instances.search")}
+          aria-label=${t("instances.search")}
+          value=${wanted}
+          onInput=${(event) => setWanted(event.target.value)}
+        />
+      </div>
+      <div class="buttons">
+        <${Button}
+          kind="small"
+          word=${t("flags.all")}
+          act=${() => {
+            put(
+              shown.map((row) => row.name),
+              true,
+            );
+          }}
+        /><${Button}
+          kind="small"
+          word=${t("flags.none")}
+          act=${() => {
+            put(
+              shown.map((row) => row.name),
+              false,
+            );
+          }}
+        />
+      </div>
+    </div>`}
+    <div class="flags-list">
+      ${shown
+        .slice(0, 60)
+        .map(
+          (row) =>
+            html`<${Check}
+              key=${row.name}
+              value=${value.includes(row.name)}
+              on=${(is) => put([row.name], is)}
+              label=${html`<span class="one-line">${row.name}</span>`}
+              help=${row.connectionStatus && html`<${State} of=${row.connectionStatus} />`}
+            />`,
+        )}
+    </div>
+    ${shown.length > 60 && html`<p class="quiet">${t("new.moreInstances", { n: number(shown.length - 60) })}</p>`}
+  </fieldset>`;
 }
 
 // LastLook shows what the batch would be, by the dry run, and what is left out of it.
 function LastLook({ form, put, list, trial: { value, error }, n, missing, again }) {
-  return html`<section class="card"><${Title} of="check">${t("dry.about")}<//><div class="form">
-    ${error ? html`<${Trouble} error=${error} again=${again}/>` : !value && html`<${Loading}/>`}
-    <dl class="facts"><dt>${t("new.who")}</dt><dd class="figures">${number(n)}</dd>
-      ${value && html`<dt>${t("new.takes")}</dt><dd>${span(value.estimatedMs / 1000)}</dd>`}
-      <dt>${t("new.when")}</dt><dd>${times().find(([key]) => key === form.when)[1]}</dd><dt>${t("batch.instances")}</dt><dd>${listed(form.instances)}</dd></dl>
-    <div class="sums"><${Sums} list=${list}/>
-      ${value?.malformed.length > 0 && html`<${Left} tone="bad" word=${many("new.wrong", value.malformed.length)} list=${value.malformed.map(({ index, input, error }) => ({ line: list.from[index]?.line, text: input + ": " + error }))}/>`}
-      ${value && (value.checked ? html`<p class="state good"><${Icon} name="good"/><span>${many("dry.there", value.checked - missing.size, { of: number(value.checked) })}</span></p>` : html`<p class="quiet">${t("dry.offline")}</p>`)}
-      ${missing.size > 0 && html`<${Left} tone="bad" word=${many("dry.missing", missing.size)} list=${[...missing].slice(0, 101).map((text) => ({ text, line: list.from[list.numbers.indexOf(text)]?.line }))}/><${Check} label=${t("dry.leave")} value=${form.leaveOut} on=${(leaveOut) => put({ leaveOut })}/>`}</div>
-    ${value?.examples.length > 0 && html`<${Examples} all=${value.examples}/>`}
-    <${Check} label=${t("new.start")} help=${t("new.startHelp")} value=${form.start} on=${(start) => put({ start })}/></div></section>`;
+  return html`<section class="card">
+    <${Title} of="check">${t("dry.about")}<//>
+    <div class="form">
+      ${error ? html`<${Trouble} error=${error} again=${again} />` : !value && html`<${Loading} />`}
+      <dl class="facts">
+        <dt>${t("new.who")}</dt>
+        <dd class="figures">${number(n)}</dd>
+        ${value &&
+        html`<dt>${t("new.takes")}</dt>
+          <dd>${span(value.estimatedMs / 1000)}</dd>`}
+        <dt>${t("new.when")}</dt>
+        <dd>${times().find(([key]) => key === form.when)[1]}</dd>
+        <dt>${t("batch.instances")}</dt>
+        <dd>${listed(form.instances)}</dd>
+      </dl>
+      <div class="sums">
+        <${Sums} list=${list} />${value?.malformed.length > 0 &&
+        html`<${Left}
+          tone="bad"
+          word=${many("new.wrong", value.malformed.length)}
+          list=${value.malformed.map(({ index, input, error }) => ({
+            line: list.from[index]?.line,
+            text: input + ": " + error,
+          }))}
+        />`}${value &&
+        (value.checked
+          ? html`<p class="state good">
+              <${Icon} name="good" /><span
+                >${many("dry.there", value.checked - missing.size, { of: number(value.checked) })}</span
+              >
+            </p>`
+          : html`<p class="quiet">${t("dry.offline")}</p>`)}${missing.size > 0 &&
+        html`<${Left}
+            tone="bad"
+            word=${many("dry.missing", missing.size)}
+            list=${[...missing]
+              .slice(0, 101)
+              .map((text) => ({ text, line: list.from[list.numbers.indexOf(text)]?.line }))}
+          /><${Check} label=${t("dry.leave")} value=${form.leaveOut} on=${(leaveOut) => put({ leaveOut })} />`}
+      </div>
+      ${value?.examples.length > 0 && html`<${Examples} all=${value.examples} />`}<${Check}
+        label=${t("new.start")}
+        help=${t("new.startHelp")}
+        value=${form.start}
+        on=${(start) => put({ start })}
+      />
+    </div>
+  </section>`;
 }

@@ -20,12 +20,35 @@ import { Receivers } from "./receivers.js";
 
 const tones = { PENDING: "busy", DELIVERED: "good", FAILED: "bad", DROPPED: "bad", EXPIRED: "bad", CANCELLED: "off" };
 export const states = Object.keys(tones);
-const wordOf = (state, tries) => tones[state] ? t(state === "PENDING" && tries !== undefined ? (tries ? "delivery.retrying" : "delivery.waits") : "delivery." + state) : state;
+const wordOf = (state, tries) =>
+  tones[state]
+    ? t(
+        state === "PENDING" && tries !== undefined
+          ? tries
+            ? "delivery.retrying"
+            : "delivery.waits"
+          : "delivery." + state,
+      )
+    : state;
 // Outcome is the state of a delivery; one that waits with tries made is being retried.
-export const Outcome = ({ of, tries, pill }) => html`<${Mark} tone=${tones[of] || "off"} word=${wordOf(of, tries)} pill=${pill}/>`;
+export const Outcome = ({ of, tries, pill }) =>
+  html`<${Mark} tone=${tones[of] || "off"} word=${wordOf(of, tries)} pill=${pill} />`;
 // Ahead says which attempt is the next, and when.
-export const Ahead = ({ row }) => row.state === "PENDING" && row.attemptCount > 0 && html`<span class="quiet figures">${t(row.nextAttemptAt ? "delivery.ahead" : "delivery.attempt", { n: number(row.attemptCount + 1), when: row.nextAttemptAt && ago(row.nextAttemptAt) })}</span>`;
-export const targets = () => [["", t("group.all")], ["webhook", t("webhook.title")], ["endpoint", t("delivery.endpoint")], ["global", t("delivery.global")]];
+export const Ahead = ({ row }) =>
+  row.state === "PENDING" &&
+  row.attemptCount > 0 &&
+  html`<span class="quiet figures"
+    >${t(row.nextAttemptAt ? "delivery.ahead" : "delivery.attempt", {
+      n: number(row.attemptCount + 1),
+      when: row.nextAttemptAt && ago(row.nextAttemptAt),
+    })}</span
+  >`;
+export const targets = () => [
+  ["", t("group.all")],
+  ["webhook", t("webhook.title")],
+  ["endpoint", t("delivery.endpoint")],
+  ["global", t("delivery.global")],
+];
 
 // pathOf returns the path of the deliveries of an instance, or of all.
 export const pathOf = (instance) => (instance ? instancePath(instance) : "") + "/webhook/deliveries";
@@ -35,9 +58,14 @@ function useWhose() {
   const { operator, key } = useCell(session);
   const names = useCell(fleet, ({ rows }) => rows);
   const reads = can("read");
-  useEffect(() => { if (reads && !fleet.value.at) loadFleet().catch(() => {}); }, []);
+  useEffect(() => {
+    if (reads && !fleet.value.at) loadFleet().catch(() => {});
+  }, []);
   const everywhere = !!(operator || key?.instances.includes("*"));
-  return { everywhere, names: (reads ? names.map((row) => row.name) : key.instances.filter((one) => one !== "*")).sort(compare()) };
+  return {
+    everywhere,
+    names: (reads ? names.map((row) => row.name) : key.instances.filter((one) => one !== "*")).sort(compare()),
+  };
 }
 
 const fields = ["event", "target", "endpointId", "from", "to", "minDurationMs"];
@@ -45,8 +73,8 @@ const fields = ["event", "target", "endpointId", "from", "to", "minDurationMs"];
 export function Deliveries({ parts, query }) {
   const { everywhere, names } = useWhose();
   const instance = query.get("instance") || (everywhere ? "" : session.value.key.instances[0] || "");
-  if (parts[0]) return html`<${OneDelivery} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]}/>`;
-  return html`<${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere}/>`;
+  if (parts[0]) return html`<${OneDelivery} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]} />`;
+  return html`<${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere} />`;
 }
 
 function Records({ query, instance, names, everywhere }) {
@@ -59,29 +87,161 @@ function Records({ query, instance, names, everywhere }) {
   const [fresh, show] = useFresh(rows, instance, asked);
   const narrowed = state.length || query.get("q") || fields.some((name) => chosen[name]);
   const further = fields.filter((name) => chosen[name]).length + (everywhere && instance ? 1 : 0);
-  const all = () => { choose(Object.fromEntries(["q", "state", "instance", ...fields].map((name) => [name, ""]))); };
-  const head = useMemo(() => html`<div role="row" class="row-head" aria-rowindex="1">${[t("column.state"), t("try.event"), t("delivery.to"), t("delivery.answer"), t("delivery.made")].map((word, i) => html`<span role="columnheader" key=${i} class=${i > 1 && i < 4 ? "wide-only" : ""}>${word}</span>`)}</div>`, [t("column.state")]);
+  const all = () => {
+    choose(Object.fromEntries(["q", "state", "instance", ...fields].map((name) => [name, ""])));
+  };
+  const head = useMemo(
+    () =>
+      html`<div role="row" class="row-head" aria-rowindex="1">
+        ${[t("column.state"), t("try.event"), t("delivery.to"), t("delivery.answer"), t("delivery.made")].map(
+          (word, i) =>
+            html`<span role="columnheader" key=${i} class=${i > 1 && i < 4 ? "wide-only" : ""}>${word}</span>`,
+        )}
+      </div>`,
+    [t("column.state")],
+  );
   const { value } = rows;
-  return html`<div class="page-head"><div><${Crumb} instance=${query.get("instance")}/><h1 tabindex="-1">${t("nav.deliveries")}</h1><p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p></div>
-      <div class="buttons"><${Button} icon="restart" word=${t("replay.do")} act=${() => { open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }}/>`); }}/></div></div>
-    <${Receivers} of=${instance} origin=${query.get("origin") || ""}/>
-    ${query.get("replay") && html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")}/>`}
-    <div class="toolbar"><div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("delivery.search")} aria-label=${t("delivery.search")} maxlength="255" value=${query.get("q") || ""} onInput=${({ target }) => choose({ q: target.value })}/></div>
-      <div class="filters" role="group" aria-label=${t("instances.filter")}>${states.map((one) => html`<button type="button" key=${one} class=${"filter " + tones[one]} aria-pressed=${String(state.includes(one))} onClick=${() => choose({ state: (state.includes(one) ? state.filter((other) => other !== one) : [...state, one]).join() })}><${Icon} name=${tones[one]}/>${t("delivery." + one)}</button>`)}</div></div>
-    <details class="further" open=${further > 0}><summary>${t("delivery.further")}${further > 0 && html` <span class="figures">(${number(further)})</span>`}</summary><div class="form"><div class="row">
-      <${Select} label=${t("delivery.instance")} value=${instance} on=${(name) => choose({ instance: name })} options=${[...(everywhere ? [["", t("group.all")]] : []), ...[...new Set([...names, instance])].filter(Boolean).map((name) => [name, name])]}/>
-      <${Select} label=${t("try.event")} value=${chosen.event} on=${(event) => choose({ event })} options=${eventsOf(chosen.event)}/>
-      <${Select} label=${t("delivery.to")} value=${chosen.target} on=${(target) => choose({ target, endpointId: "" })} options=${targets().filter(([name]) => name !== "global" || !instance)}/>
-      ${chosen.target === "endpoint" && html`<${Text} label=${t("endpoints.id")} value=${chosen.endpointId} on=${(endpointId) => choose({ endpointId })} maxlength="64"/>`}
-      <${When} label=${t("limits.from")} value=${chosen.from} on=${(from) => choose({ from })}/><${When} label=${t("limits.to")} value=${chosen.to} on=${(until) => choose({ to: until })}/>
-      <${Text} label=${t("delivery.took")} type="number" min="0" max="86400000" value=${chosen.minDurationMs} on=${(minDurationMs) => choose({ minDurationMs })}/></div></div></details>
-    ${fresh && html`<div class="buttons middle"><${Button} kind="small" icon="up" word=${t("delivery.fresh")} act=${() => { scrollTo(0, 0); return show(); }}/></div>`}
-    <${Trouble} error=${rows.error} again=${rows.load}/>
-    ${!value ? !rows.error && html`<${Loading}/>` : value.records.length === 0 ? (narrowed ? html`<${Empty} icon="search" title=${t("instances.none")} buttons=${html`<${Button} word=${t("instances.all")} act=${all}/>`}/>` : html`<div class="card"><${Empty} icon="deliveries" title=${t("delivery.none")}>${t("delivery.noneText")}<//></div>`) :
-      html`<div class="sheet deliveries"><${Windowed} items=${value.records} height=${4} keyOf=${(row) => row.id} label=${t("nav.deliveries")} draw=${drawDelivery} head=${head}/></div><${More} rows=${rows}/>`}`;
+  return html`<div class="page-head">
+      <div>
+        <${Crumb} instance=${query.get("instance")} />
+        <h1 tabindex="-1">${t("nav.deliveries")}</h1>
+        <p class="lead figures">${value ? many("delivery.lead", value.totalRecords) : " "}</p>
+      </div>
+      <div class="buttons">
+        <${Button}
+          icon="restart"
+          word=${t("replay.do")}
+          act=${() => {
+            open(() => html`<${Replay} instance=${instance} chosen=${{ ...chosen, state }} />`);
+          }}
+        />
+      </div>
+    </div>
+    <${Receivers} of=${instance} origin=${query.get("origin") || ""} />
+    ${query.get("replay") &&
+    html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")} />`}
+    <div class="toolbar">
+      <div class="with-icon search">
+        <${Icon} name="search" /><input
+          class="input"
+          type="search"
+          placeholder=${t("delivery.search")}
+          aria-label=${t("delivery.search")}
+          maxlength="255"
+          value=${query.get("q") || ""}
+          onInput=${({ target }) => choose({ q: target.value })}
+        />
+      </div>
+      <div class="filters" role="group" aria-label=${t("instances.filter")}>
+        ${states.map(
+          (one) =>
+            html`<button
+              type="button"
+              key=${one}
+              class=${"filter " + tones[one]}
+              aria-pressed=${String(state.includes(one))}
+              onClick=${() =>
+                choose({
+                  state: (state.includes(one) ? state.filter((other) => other !== one) : [...state, one]).join(),
+                })}
+            >
+              <${Icon} name=${tones[one]} />${t("delivery." + one)}
+            </button>`,
+        )}
+      </div>
+    </div>
+    <details class="further" open=${further > 0}>
+      <summary>
+        ${t("delivery.further")}${further > 0 && html` <span class="figures">(${number(further)})</span>`}
+      </summary>
+      <div class="form">
+        <div class="row">
+          <${Select}
+            label=${t("delivery.instance")}
+            value=${instance}
+            on=${(name) => choose({ instance: name })}
+            options=${[
+              ...(everywhere ? [["", t("group.all")]] : []),
+              ...[...new Set([...names, instance])].filter(Boolean).map((name) => [name, name]),
+            ]}
+          />
+          <${Select}
+            label=${t("try.event")}
+            value=${chosen.event}
+            on=${(event) => choose({ event })}
+            options=${eventsOf(chosen.event)}
+          />
+          <${Select}
+            label=${t("delivery.to")}
+            value=${chosen.target}
+            on=${(target) => choose({ target, endpointId: "" })}
+            options=${targets().filter(([name]) => name !== "global" || !instance)}
+          />
+          ${chosen.target === "endpoint" &&
+          html`<${Text}
+            label=${t("endpoints.id")}
+            value=${chosen.endpointId}
+            on=${(endpointId) => choose({ endpointId })}
+            maxlength="64"
+          />`}
+          <${When} label=${t("limits.from")} value=${chosen.from} on=${(from) => choose({ from })} /><${When}
+            label=${t("limits.to")}
+            value=${chosen.to}
+            on=${(until) => choose({ to: until })}
+          />
+          <${Text}
+            label=${t("delivery.took")}
+            type="number"
+            min="0"
+            max="86400000"
+            value=${chosen.minDurationMs}
+            on=${(minDurationMs) => choose({ minDurationMs })}
+          />
+        </div>
+      </div>
+    </details>
+    ${fresh &&
+    html`<div class="buttons middle">
+      <${Button}
+        kind="small"
+        icon="up"
+        word=${t("delivery.fresh")}
+        act=${() => {
+          scrollTo(0, 0);
+          return show();
+        }}
+      />
+    </div>`}
+    <${Trouble} error=${rows.error} again=${rows.load} />
+    ${!value
+      ? !rows.error && html`<${Loading} />`
+      : value.records.length === 0
+        ? narrowed
+          ? html`<${Empty}
+              icon="search"
+              title=${t("instances.none")}
+              buttons=${html`<${Button} word=${t("instances.all")} act=${all} />`}
+            />`
+          : html`<div class="card">
+              <${Empty} icon="deliveries" title=${t("delivery.none")}>${t("delivery.noneText")}<//>
+            </div>`
+        : html`<div class="sheet deliveries">
+              <${Windowed}
+                items=${value.records}
+                height=${4}
+                keyOf=${(row) => row.id}
+                label=${t("nav.deliveries")}
+                draw=${drawDelivery}
+                head=${head}
+              />
+            </div>
+            <${More} rows=${rows} />`}`;
 }
 
-export const eventsOf = (chosen) => [["", t("group.all")], ...[...new Set([...Object.values(events), ...(chosen ? [chosen] : [])])].map((name) => [name, name])];
+export const eventsOf = (chosen) => [
+  ["", t("group.all")],
+  ...[...new Set([...Object.values(events), ...(chosen ? [chosen] : [])])].map((name) => [name, name]),
+];
 
 // useFresh keeps the rows up to date: it redraws the visible ones and loads new ones, or offers
 // them where that would move the visible rows.
@@ -92,7 +252,8 @@ function useFresh(rows, instance, asked) {
   useEffect(() => {
     setFresh(false);
     const updates = new Map();
-    let other = false, timer = 0;
+    let other = false,
+      timer = 0;
     const apply = () => {
       timer = 0;
       const { value, set, load } = now.current;
@@ -103,28 +264,67 @@ function useFresh(rows, instance, asked) {
       if (value?.grown || scrollY > 200) setFresh(true);
       else load();
     };
-    const later = () => { timer ||= setTimeout(apply, 700); };
-    const ends = [onLive("deliveries", () => { other = true; later(); }), onLive("delivery", ({ delivery }) => {
-      if (now.current.value?.records.some((row) => row.id === delivery.id)) updates.set(delivery.id, delivery);
-      else if (fits(delivery, instance, asked)) other = true;
-      else return;
-      later();
-    })];
-    return () => { clearTimeout(timer); ends.forEach((end) => end()); };
+    const later = () => {
+      timer ||= setTimeout(apply, 700);
+    };
+    const ends = [
+      onLive("deliveries", () => {
+        other = true;
+        later();
+      }),
+      onLive("delivery", ({ delivery }) => {
+        if (now.current.value?.records.some((row) => row.id === delivery.id)) updates.set(delivery.id, delivery);
+        else if (fits(delivery, instance, asked)) other = true;
+        else return;
+        later();
+      }),
+    ];
+    return () => {
+      clearTimeout(timer);
+      ends.forEach((end) => end());
+    };
   }, [rows.path]);
-  return [fresh, () => { setFresh(false); return now.current.load(); }];
+  return [
+    fresh,
+    () => {
+      setFresh(false);
+      return now.current.load();
+    },
+  ];
 }
 
 // fits excludes deliveries that cannot match; the server decides about the rest.
-const fits = (row, instance, { state, event, target, endpointId }) => (!instance || row.instanceName === instance && row.target !== "global") && (!state.length || state.includes(row.state)) &&
-  (!event || row.event === event) && (!target || row.target === target) && (!endpointId || row.endpointId === endpointId);
+const fits = (row, instance, { state, event, target, endpointId }) =>
+  (!instance || (row.instanceName === instance && row.target !== "global")) &&
+  (!state.length || state.includes(row.state)) &&
+  (!event || row.event === event) &&
+  (!target || row.target === target) &&
+  (!endpointId || row.endpointId === endpointId);
 
 export const hostOf = (url) => /^https?:\/\/([^/]+)/.exec(url)?.[1] || url;
 export const whither = (row) => row.endpointId || hostOf(row.url);
 export const answerOf = (row) => row.lastError || (row.lastStatus ? String(row.lastStatus) : "–");
 
-const drawDelivery = (row) => html`<div role="cell" class="cell"><${Outcome} of=${row.state} tries=${row.attemptCount}/><${Ahead} row=${row}/></div>
-  <div role="cell" class="cell name"><a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}>${row.event}</a><span class="quiet one-line">${row.instanceName || row.batchId}</span></div>
-  <div role="cell" class="cell wide-only"><span class="one-line" title=${row.url}>${whither(row)}</span>${row.target !== "webhook" && html`<span class="quiet one-line">${t("delivery." + row.target)}</span>`}</div>
-  <div role="cell" class="cell wide-only"><span class="one-line" title=${row.lastError}>${answerOf(row)}</span><span class="quiet one-line figures">${row.attemptCount > 0 && many("delivery.tries", row.attemptCount)}${row.durationMs !== null && " · " + number(row.durationMs) + " ms"}</span></div>
-  <div role="cell" class="cell"><span class="one-line quiet figures" title=${moment(row.createdAt)}>${ago(row.createdAt)}</span></div>`;
+const drawDelivery = (row) =>
+  html`<div role="cell" class="cell">
+      <${Outcome} of=${row.state} tries=${row.attemptCount} /><${Ahead} row=${row} />
+    </div>
+    <div role="cell" class="cell name">
+      <a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}
+        >${row.event}</a
+      ><span class="quiet one-line">${row.instanceName || row.batchId}</span>
+    </div>
+    <div role="cell" class="cell wide-only">
+      <span class="one-line" title=${row.url}>${whither(row)}</span>${row.target !== "webhook" &&
+      html`<span class="quiet one-line">${t("delivery." + row.target)}</span>`}
+    </div>
+    <div role="cell" class="cell wide-only">
+      <span class="one-line" title=${row.lastError}>${answerOf(row)}</span
+      ><span class="quiet one-line figures"
+        >${row.attemptCount > 0 && many("delivery.tries", row.attemptCount)}${row.durationMs !== null &&
+        " · " + number(row.durationMs) + " ms"}</span
+      >
+    </div>
+    <div role="cell" class="cell">
+      <span class="one-line quiet figures" title=${moment(row.createdAt)}>${ago(row.createdAt)}</span>
+    </div>`;

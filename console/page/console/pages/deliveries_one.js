@@ -21,7 +21,12 @@ export function OneDelivery({ path, id, query }) {
   const { value: row, load } = loaded;
   useTitle(row?.event || t("nav.deliveries"));
   useEffect(() => {
-    const ends = [onLive("delivery", ({ delivery }) => { if (String(delivery.id) === id) load(); }), onLive("deliveries", load)];
+    const ends = [
+      onLive("delivery", ({ delivery }) => {
+        if (String(delivery.id) === id) load();
+      }),
+      onLive("deliveries", load),
+    ];
     return () => ends.forEach((end) => end());
   }, [load]);
   const back = Object.fromEntries(query);
@@ -35,31 +40,100 @@ export function OneDelivery({ path, id, query }) {
       setError(reason);
     }
   };
-  if (row === null) return html`<${Empty} icon="search" title=${t("delivery.gone")} buttons=${html`<a class="button" href=${to(["deliveries"], back)}>${t("nav.deliveries")}</a>`}>${t("delivery.goneText")}<//>`;
-  return html`<div class="page-head instance-head"><div><a class="crumb" href=${to(["deliveries"], back)}><${Icon} name="left"/>${t("nav.deliveries")}</a>
-      <h1 tabindex="-1">${row?.event || t("delivery.one", { id })}</h1>${row && html`<p class="lead"><${Outcome} of=${row.state} tries=${row.attemptCount} pill/><${Ahead} row=${row}/><span class="one-line">${row.instanceName && can("read") ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>` : row.instanceName || row.batchId}</span></p>`}</div>
-      ${row?.replayable && html`<div class="buttons"><${Button} kind="first" icon="restart" word=${t("delivery.retry")} act=${retry}/></div>`}</div>
-    <div class="stack"><${Trouble} error=${loaded.error || error} again=${loaded.error && load}/>${row ? html`<div class="pair"><${Facts} row=${row} back=${back}/><${Attempts} all=${row.attempts}/></div><${Body} row=${row}/>` : !loaded.error && html`<${Loading}/>`}</div>`;
+  if (row === null)
+    return html`<${Empty}
+      icon="search"
+      title=${t("delivery.gone")}
+      buttons=${html`<a class="button" href=${to(["deliveries"], back)}>${t("nav.deliveries")}</a>`}
+      >${t("delivery.goneText")}<//
+    >`;
+  return html`<div class="page-head instance-head">
+      <div>
+        <a class="crumb" href=${to(["deliveries"], back)}><${Icon} name="left" />${t("nav.deliveries")}</a>
+        <h1 tabindex="-1">${row?.event || t("delivery.one", { id })}</h1>
+        ${row &&
+        html`<p class="lead">
+          <${Outcome} of=${row.state} tries=${row.attemptCount} pill /><${Ahead} row=${row} /><span class="one-line"
+            >${row.instanceName && can("read")
+              ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>`
+              : row.instanceName || row.batchId}</span
+          >
+        </p>`}
+      </div>
+      ${row?.replayable &&
+      html`<div class="buttons">
+        <${Button} kind="first" icon="restart" word=${t("delivery.retry")} act=${retry} />
+      </div>`}
+    </div>
+    <div class="stack">
+      <${Trouble} error=${loaded.error || error} again=${loaded.error && load} />${row
+        ? html`<div class="pair"><${Facts} row=${row} back=${back} /><${Attempts} all=${row.attempts} /></div>
+            <${Body} row=${row} />`
+        : !loaded.error && html`<${Loading} />`}
+    </div>`;
 }
 
 function Facts({ row, back }) {
-  const ids = (text) => html`<dd class="with-button"><span class="mono">${text}</span><${Copy} text=${text} kind="bare square small"/></dd>`;
-  return html`<section class="card"><header><h2>${t("delivery.facts")}</h2></header><dl class="facts">
-    <dt>${t("delivery.to")}</dt><dd>${t(row.target === "webhook" ? "webhook.title" : "delivery." + row.target)}${row.endpointId && " · " + row.endpointId}<br/><span class="mono">${row.url}</span></dd>
-    <dt>${t("delivery.made")}</dt><dd><${Time} at=${row.createdAt}/></dd>
-    <dt>${t("delivery.last")}</dt><dd><${Time} at=${row.lastAttemptAt}/></dd>
-    ${row.nextAttemptAt && html`<dt>${t("delivery.next")}</dt><dd><${Time} at=${row.nextAttemptAt}/></dd>`}
-    <dt>${t("delivery.event")}</dt>${ids(row.eventId)}
-    ${row.requestId && html`<dt>${t("delivery.request")}</dt>${ids(row.requestId)}`}
-    ${row.replayOf && html`<dt>${t("delivery.replayOf")}</dt><dd><a href=${to(["deliveries", row.replayOf], back)}>${row.replayOf}</a></dd>`}
-    <dt>${t("delivery.body")}</dt><dd class="figures">${many("bytes", row.bytes)}</dd></dl></section>`;
+  const ids = (text) =>
+    html`<dd class="with-button">
+      <span class="mono">${text}</span><${Copy} text=${text} kind="bare square small" />
+    </dd>`;
+  return html`<section class="card">
+    <header><h2>${t("delivery.facts")}</h2></header>
+    <dl class="facts">
+      <dt>${t("delivery.to")}</dt>
+      <dd>
+        ${t(row.target === "webhook" ? "webhook.title" : "delivery." + row.target)}${row.endpointId &&
+        " · " + row.endpointId}<br /><span class="mono">${row.url}</span>
+      </dd>
+      <dt>${t("delivery.made")}</dt>
+      <dd><${Time} at=${row.createdAt} /></dd>
+      <dt>${t("delivery.last")}</dt>
+      <dd><${Time} at=${row.lastAttemptAt} /></dd>
+      ${row.nextAttemptAt &&
+      html`<dt>${t("delivery.next")}</dt>
+        <dd><${Time} at=${row.nextAttemptAt} /></dd>`}
+      <dt>${t("delivery.event")}</dt>
+      ${ids(row.eventId)}
+      ${row.requestId &&
+      html`<dt>${t("delivery.request")}</dt>
+        ${ids(row.requestId)}`}
+      ${row.replayOf &&
+      html`<dt>${t("delivery.replayOf")}</dt>
+        <dd><a href=${to(["deliveries", row.replayOf], back)}>${row.replayOf}</a></dd>`}
+      <dt>${t("delivery.body")}</dt>
+      <dd class="figures">${many("bytes", row.bytes)}</dd>
+    </dl>
+  </section>`;
 }
 
 function Attempts({ all }) {
-  return html`<section class="card"><header><h2>${t("delivery.attempts")}</h2></header>
-    ${all.length === 0 ? html`<p class="quiet">${t("delivery.noAttempt")}</p>` : html`<ol class="attempts">${[...all].reverse().map((one) => html`<li key=${one.number}>
-      <div class="between"><${Mark} tone=${one.error ? "bad" : "good"} word=${one.status ? t("try." + (one.error ? "refused" : "taken"), { status: one.status }) : one.error ? t("try.nothing") : t("delivery.DELIVERED")}/><span class="quiet figures" title=${moment(one.startedAt)}>${number(one.number)} · ${clock(one.startedAt)} · ${number(one.durationMs)} ms</span></div>
-      ${one.error && html`<p class="quiet">${one.error}</p>`}${one.answer && html`<pre class="code" tabindex="0" aria-label=${t("delivery.answer")}>${one.answer}</pre>`}</li>`)}</ol>`}</section>`;
+  return html`<section class="card">
+    <header><h2>${t("delivery.attempts")}</h2></header>
+    ${all.length === 0
+      ? html`<p class="quiet">${t("delivery.noAttempt")}</p>`
+      : html`<ol class="attempts">
+          ${[...all].reverse().map(
+            (one) =>
+              html`<li key=${one.number}>
+                <div class="between">
+                  <${Mark}
+                    tone=${one.error ? "bad" : "good"}
+                    word=${one.status
+                      ? t("try." + (one.error ? "refused" : "taken"), { status: one.status })
+                      : one.error
+                        ? t("try.nothing")
+                        : t("delivery.DELIVERED")}
+                  /><span class="quiet figures" title=${moment(one.startedAt)}
+                    >${number(one.number)} · ${clock(one.startedAt)} · ${number(one.durationMs)} ms</span
+                  >
+                </div>
+                ${one.error && html`<p class="quiet">${one.error}</p>`}${one.answer &&
+                html`<pre class="code" tabindex="0" aria-label=${t("delivery.answer")}>${one.answer}</pre>`}
+              </li>`,
+          )}
+        </ol>`}
+  </section>`;
 }
 
 function Body({ row }) {
@@ -67,9 +141,21 @@ function Body({ row }) {
   let parsed;
   try {
     parsed = JSON.parse(body);
-  } catch { // shown as text
+  } catch {
+    // shown as text
   }
-  const curl = () => `curl -X POST ${quoted(row.url)} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + row.event)} --data-raw ${quoted(body)}`;
-  return html`<section class="card event-body"><header><h2>${t("delivery.body")}</h2>${body !== null && html`<div class="buttons"><${Copy} text=${body}/><${Copy} text=${curl} word=${t("events.curl")}/></div>`}</header>
-    ${body === null ? html`<p class="quiet">${t("delivery.noBody")}</p>` : parsed && typeof parsed === "object" ? html`<${Json} value=${parsed}/>` : html`<pre class="code" tabindex="0" aria-label=${t("delivery.body")}>${body}</pre>`}</section>`;
+  const curl = () =>
+    `curl -X POST ${quoted(row.url)} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + row.event)} --data-raw ${quoted(body)}`;
+  return html`<section class="card event-body">
+    <header>
+      <h2>${t("delivery.body")}</h2>
+      ${body !== null &&
+      html`<div class="buttons"><${Copy} text=${body} /><${Copy} text=${curl} word=${t("events.curl")} /></div>`}
+    </header>
+    ${body === null
+      ? html`<p class="quiet">${t("delivery.noBody")}</p>`
+      : parsed && typeof parsed === "object"
+        ? html`<${Json} value=${parsed} />`
+        : html`<pre class="code" tabindex="0" aria-label=${t("delivery.body")}>${body}</pre>`}
+  </section>`;
 }

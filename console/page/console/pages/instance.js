@@ -21,7 +21,12 @@ import { Webhook } from "./instance_webhook.js";
 
 // tabs by route: the required scope and the component.
 const tabs = {
-  state: ["read", Now], events: ["read", Events], webhook: ["webhook", Webhook], limits: ["manage", Limits], settings: ["manage", Settings], proxy: ["manage", Proxy],
+  state: ["read", Now],
+  events: ["read", Events],
+  webhook: ["webhook", Webhook],
+  limits: ["manage", Limits],
+  settings: ["manage", Settings],
+  proxy: ["manage", Proxy],
 };
 
 export function Instance({ name, tab }) {
@@ -32,14 +37,40 @@ export function Instance({ name, tab }) {
   const list = useRef(null);
   const kept = Object.keys(useCell(drafts));
   const unsaved = (one) => kept.some((key) => (key + "/").startsWith(instancePath(name) + "/" + one + "/"));
-  useEffect(() => { list.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" }); }, [here, !row]);
+  useEffect(() => {
+    list.current?.querySelector("[aria-current]")?.scrollIntoView({ inline: "nearest", block: "nearest" });
+  }, [here, !row]);
   useTitle(name, here !== "state" && t("tab." + here));
-  if (!row && at) return html`<${Empty} icon="search" title=${t("instance.gone")} buttons=${html`<a class="button" href=${to(["instances"])}>${t("instance.back")}</a>`}>${t("instance.goneText", { name })}<//>`;
+  if (!row && at)
+    return html`<${Empty}
+      icon="search"
+      title=${t("instance.gone")}
+      buttons=${html`<a class="button" href=${to(["instances"])}>${t("instance.back")}</a>`}
+      >${t("instance.goneText", { name })}<//
+    >`;
   if (!row) return null;
   const Shown = tabs[here][1];
-  return html`<div class="page-head instance-head"><div><a class="crumb" href=${to(["instances"])}><${Icon} name="left"/>${t("nav.instances")}</a>
-      <h1 tabindex="-1">${row.name}</h1><p class="lead"><${State} of=${row.connectionStatus} pill/>${row.description && html`<span>${row.description}</span>`}${row.tags?.map((tag) => html`<${Tag} key=${tag} tag=${tag}/>`)}</p></div>
-      <div class="buttons"><${Acts} row=${row} large/></div></div>
-    <nav class="tabs" ref=${list} aria-label=${t("tabs.of", { name })}>${mine.map((one) => html`<a key=${one} href=${to(["instances", name, ...(one === "state" ? [] : [one])])} aria-current=${one === here ? "page" : undefined}>${t("tab." + one)}${unsaved(one) && html` <span class="unsaved">${t("unsaved")}</span>`}</a>`)}</nav>
-    <${Shown} row=${row} key=${name + here}/>`;
+  return html`<div class="page-head instance-head">
+      <div>
+        <a class="crumb" href=${to(["instances"])}><${Icon} name="left" />${t("nav.instances")}</a>
+        <h1 tabindex="-1">${row.name}</h1>
+        <p class="lead">
+          <${State} of=${row.connectionStatus} pill />${row.description &&
+          html`<span>${row.description}</span>`}${row.tags?.map((tag) => html`<${Tag} key=${tag} tag=${tag} />`)}
+        </p>
+      </div>
+      <div class="buttons"><${Acts} row=${row} large /></div>
+    </div>
+    <nav class="tabs" ref=${list} aria-label=${t("tabs.of", { name })}>
+      ${mine.map(
+        (one) =>
+          html`<a
+            key=${one}
+            href=${to(["instances", name, ...(one === "state" ? [] : [one])])}
+            aria-current=${one === here ? "page" : undefined}
+            >${t("tab." + one)}${unsaved(one) && html` <span class="unsaved">${t("unsaved")}</span>`}</a
+          >`,
+      )}
+    </nav>
+    <${Shown} row=${row} key=${name + here} />`;
 }

@@ -16,36 +16,56 @@ import { editTags } from "./instance_many.js";
 
 // actionsOf returns the menu of an instance that the session permits.
 export function actionsOf(row, own) {
-  const is = linked(row.connectionStatus), moved = row.connectionStatus === "moved";
-  return tidy([
-    !own && { word: t("open.do"), icon: "right", act: () => go(["instances", row.name]) },
-    can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
-    can("pair") && !is && !moved && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
-    can("pair") && !moved && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
-    can("manage") && { word: t("tags.do"), icon: "clip", act: () => editTags(row) },
-    can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
-    null,
-    can("operator") && is && { word: t("move.do"), icon: "leave", act: () => move(row) },
-    can("operator") && moved && { word: t("undo.do"), icon: "restart", act: () => takeBack(row) },
-    can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
-    own && can("manage") && is && { word: t("reset.do"), icon: "unlink", harm: true, act: () => reset(row) },
-    can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
-  ].filter((item) => item || item === null));
+  const is = linked(row.connectionStatus),
+    moved = row.connectionStatus === "moved";
+  return tidy(
+    [
+      !own && { word: t("open.do"), icon: "right", act: () => go(["instances", row.name]) },
+      can("manage") && is && { word: t("restart.do"), icon: "restart", act: () => restart(row) },
+      can("pair") && !is && !moved && { word: t("connect.do"), icon: "link", act: () => connect(row.name) },
+      can("pair") && !moved && { word: t("invite.do"), icon: "phone", act: () => invite(row.name) },
+      can("manage") && { word: t("tags.do"), icon: "clip", act: () => editTags(row) },
+      can("operator") && { word: t("token.do"), icon: "key", act: () => newToken(row) },
+      null,
+      can("operator") && is && { word: t("move.do"), icon: "leave", act: () => move(row) },
+      can("operator") && moved && { word: t("undo.do"), icon: "restart", act: () => takeBack(row) },
+      can("manage") && is && { word: t("logout.do"), icon: "unlink", harm: true, act: () => logout(row) },
+      own && can("manage") && is && { word: t("reset.do"), icon: "unlink", harm: true, act: () => reset(row) },
+      can("manage") && { word: t("delete.do"), icon: "trash", harm: true, act: () => remove(row) },
+    ].filter((item) => item || item === null),
+  );
 }
 
 // Acts shows the main actions and the menu of the others.
 export function Acts({ row, large }) {
   const waits = !linked(row.connectionStatus) && row.connectionStatus !== "moved" && can("pair");
-  return html`${waits && html`<${Button} kind=${large ? "first" : "small"} icon=${large ? "link" : ""} word=${t("connect.do")} title=${t("connect.of", { name: row.name })} aria-label=${t("connect.of", { name: row.name })} act=${() => { connect(row.name); }}/>`}
-    <${Menu} word=${t("actions.of", { name: row.name })} kind=${"square" + (large ? "" : " bare small")} items=${actionsOf(row, large)}/>`;
+  return html`${waits &&
+    html`<${Button}
+      kind=${large ? "first" : "small"}
+      icon=${large ? "link" : ""}
+      word=${t("connect.do")}
+      title=${t("connect.of", { name: row.name })}
+      aria-label=${t("connect.of", { name: row.name })}
+      act=${() => {
+        connect(row.name);
+      }}
+    />`}
+    <${Menu}
+      word=${t("actions.of", { name: row.name })}
+      kind=${"square" + (large ? "" : " bare small")}
+      items=${actionsOf(row, large)}
+    />`;
 }
 
 // tidy removes redundant separators.
-const tidy = (items) => items.filter((item, i) => item || i > 0 && i < items.length - 1 && items[i - 1]);
+const tidy = (items) => items.filter((item, i) => item || (i > 0 && i < items.length - 1 && items[i - 1]));
 
 async function restart(row) {
   confirm({
-    title: t("restart.title", { name: row.name }), children: t("restart.text"), word: t("restart.do"), harm: false,
+    title: t("restart.title", { name: row.name }),
+    children: t("restart.text"),
+    word: t("restart.do"),
+    harm: false,
     act: async () => {
       const status = await call("POST", instancePath(row.name) + "/restart", undefined, { patience: 60000 });
       put({ name: row.name, connectionStatus: status.connectionStatus });
@@ -56,7 +76,9 @@ async function restart(row) {
 
 function logout(row) {
   confirm({
-    title: t("logout.title", { name: row.name }), children: t("logout.text"), word: t("logout.do"),
+    title: t("logout.title", { name: row.name }),
+    children: t("logout.text"),
+    word: t("logout.do"),
     act: async () => {
       const answer = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
       put({ name: row.name, connectionStatus: answer.connectionStatus });
@@ -68,7 +90,10 @@ function logout(row) {
 // reset is the last resort if labels and chat settings cannot be verified.
 function reset(row) {
   confirm({
-    title: t("reset.title", { name: row.name }), children: t("reset.text"), word: t("reset.do"), typed: row.name,
+    title: t("reset.title", { name: row.name }),
+    children: t("reset.text"),
+    word: t("reset.do"),
+    typed: row.name,
     act: async () => {
       await call("POST", instancePath(row.name) + "/app-state/reset", undefined, { patience: 60000 });
       toast(t("reset.done", { name: row.name }));
@@ -78,7 +103,10 @@ function reset(row) {
 
 function remove(row) {
   confirm({
-    title: t("delete.title", { name: row.name }), children: t("delete.text"), word: t("delete.do"), typed: row.name,
+    title: t("delete.title", { name: row.name }),
+    children: t("delete.text"),
+    word: t("delete.do"),
+    typed: row.name,
     act: async () => {
       await call("DELETE", instancePath(row.name) + "?force=true", undefined, { patience: 60000 });
       drop(row.name);
@@ -92,7 +120,11 @@ function remove(row) {
 function move(row) {
   const asked = { messages: true };
   confirm({
-    title: t("move.title", { name: row.name }), children: t("move.text"), extra: html`<${Along} asked=${asked}/>`, word: t("move.do"), typed: row.name,
+    title: t("move.title", { name: row.name }),
+    children: t("move.text"),
+    extra: html`<${Along} asked=${asked} />`,
+    word: t("move.do"),
+    typed: row.name,
     act: async () => {
       const { name } = await save("POST", instancePath(row.name) + "/export", asked);
       toast(t("move.done", { name }), "save");
@@ -102,12 +134,25 @@ function move(row) {
 
 function Along({ asked }) {
   const [messages, setMessages] = useState(asked.messages);
-  return html`<div class="form"><${Check} label=${t("move.messages")} value=${messages} on=${(is) => setMessages(asked.messages = is)}/><${Readers} on=${(recipients) => { asked.recipients = recipients; }}/></div>`;
+  return html`<div class="form">
+    <${Check}
+      label=${t("move.messages")}
+      value=${messages}
+      on=${(is) => setMessages((asked.messages = is))}
+    /><${Readers}
+      on=${(recipients) => {
+        asked.recipients = recipients;
+      }}
+    />
+  </div>`;
 }
 
 function takeBack(row) {
   confirm({
-    title: t("undo.title", { name: row.name }), children: t("undo.text"), word: t("undo.do"), typed: row.name,
+    title: t("undo.title", { name: row.name }),
+    children: t("undo.text"),
+    word: t("undo.do"),
+    typed: row.name,
     act: async () => {
       await call("DELETE", instancePath(row.name) + "/export", undefined, { patience: 60000 });
       toast(t("undo.done", { name: row.name }));
@@ -117,7 +162,7 @@ function takeBack(row) {
 
 // takeIn imports an account that another Postern exported.
 export function takeIn() {
-  open(() => html`<${TakeIn}/>`);
+  open(() => html`<${TakeIn} />`);
 }
 
 function TakeIn() {
@@ -140,14 +185,47 @@ function TakeIn() {
       setError(reason);
     }
   };
-  return html`<${Dialog} title=${t("import.title")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take}/>`}>
-    <p>${t("import.text")}</p><div class="form"><div class="buttons"><${Button} icon="clip" word=${t("import.file")} act=${() => { picker.current.click(); }} autofocus/><input type="file" hidden ref=${picker} onChange=${({ target }) => setFile(target.files[0])}/>${file && html`<span class="one-line">${file.name}</span>`}</div>
-      <${Text} label=${t("create.name")} help=${t("import.nameHelp")} value=${name} on=${setName} maxlength="255" autocapitalize="none"/></div><${Trouble} error=${error}/><//>`;
+  return html`<${Dialog}
+    title=${t("import.title")}
+    footer=${html`<${Button}
+        word=${t("cancel")}
+        act=${() => {
+          close();
+        }}
+      /><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take} />`}
+  >
+    <p>${t("import.text")}</p>
+    <div class="form">
+      <div class="buttons">
+        <${Button}
+          icon="clip"
+          word=${t("import.file")}
+          act=${() => {
+            picker.current.click();
+          }}
+          autofocus
+        /><input type="file" hidden ref=${picker} onChange=${({ target }) => setFile(target.files[0])} />${file &&
+        html`<span class="one-line">${file.name}</span>`}
+      </div>
+      <${Text}
+        label=${t("create.name")}
+        help=${t("import.nameHelp")}
+        value=${name}
+        on=${setName}
+        maxlength="255"
+        autocapitalize="none"
+      />
+    </div>
+    <${Trouble} error=${error}
+  /><//>`;
 }
 
 function newToken(row) {
   confirm({
-    title: t("token.title", { name: row.name }), children: t("token.text"), word: t("token.do"), harm: false,
+    title: t("token.title", { name: row.name }),
+    children: t("token.text"),
+    word: t("token.do"),
+    harm: false,
     act: async () => {
       const { token } = await call("PUT", instancePath(row.name) + "/token");
       setTimeout(() => showToken(row.name, token, t("token.made", { name: row.name })));
@@ -157,16 +235,34 @@ function newToken(row) {
 
 // showToken shows a token to copy while the dialog is open.
 function showToken(name, token, title) {
-  open(() => html`<${Dialog} title=${title} footer=${html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>`}>
-    <p>${t("token.use")}</p><${Secret} label=${t("token.label")} value=${token}/><//>`);
+  open(
+    () =>
+      html`<${Dialog}
+        title=${title}
+        footer=${html`<${Button}
+          kind="first"
+          word=${t("done")}
+          act=${() => {
+            close();
+          }}
+        />`}
+      >
+        <p>${t("token.use")}</p>
+        <${Secret} label=${t("token.label")} value=${token}
+      /><//>`,
+  );
 }
 
 // invite creates a portal link with which the owner of the phone links it remotely.
 function invite(name) {
-  open(() => html`<${Invite} name=${name}/>`);
+  open(() => html`<${Invite} name=${name} />`);
 }
 
-const lives = [["3600", "invite.hour"], ["14400", "invite.hours"], ["86400", "invite.day"]];
+const lives = [
+  ["3600", "invite.hour"],
+  ["14400", "invite.hours"],
+  ["86400", "invite.day"],
+];
 
 function Invite({ name }) {
   const [life, setLife] = useState("3600");
@@ -180,16 +276,49 @@ function Invite({ name }) {
       setError(reason);
     }
   };
-  const buttons = made ? html`<${Button} kind="first" word=${t("done")} act=${() => { close(); }}/>` : html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("invite.make")} act=${make}/>`;
-  return html`<${Dialog} title=${t("invite.title", { name })} footer=${buttons}><p>${t("invite.text")}</p>
-    ${made ? html`<${Secret} label=${t("invite.link")} value=${made.url}/><p class="quiet">${t("invite.until", { time: moment(made.expiresAt) })}</p>` :
-      html`<${Select} label=${t("invite.life")} value=${life} on=${setLife} options=${lives.map(([seconds, key]) => [seconds, t(key)])}/>`}
-    <${Trouble} error=${error}/><//>`;
+  const buttons = made
+    ? html`<${Button}
+        kind="first"
+        word=${t("done")}
+        act=${() => {
+          close();
+        }}
+      />`
+    : html`<${Button}
+          word=${t("cancel")}
+          act=${() => {
+            close();
+          }}
+        /><${Button} kind="first" word=${t("invite.make")} act=${make} />`;
+  return html`<${Dialog} title=${t("invite.title", { name })} footer=${buttons}
+    ><p>${t("invite.text")}</p>
+    ${made
+      ? html`<${Secret} label=${t("invite.link")} value=${made.url} />
+          <p class="quiet">${t("invite.until", { time: moment(made.expiresAt) })}</p>`
+      : html`<${Select}
+          label=${t("invite.life")}
+          value=${life}
+          on=${setLife}
+          options=${lives.map(([seconds, key]) => [seconds, t(key)])}
+        />`}
+    <${Trouble} error=${error}
+  /><//>`;
 }
 
 // Secret shows a long text in one line with a copy button.
 export function Secret({ label, value }) {
-  return html`<${Field} label=${label}>${(ties) => html`<div class="with-button"><input class="input code" readonly value=${value} onFocus=${(event) => event.target.select()} ...${ties}/><${Copy} text=${value} kind=""/></div>`}<//>`;
+  return html`<${Field} label=${label}
+    >${(ties) =>
+      html`<div class="with-button">
+        <input
+          class="input code"
+          readonly
+          value=${value}
+          onFocus=${(event) => event.target.select()}
+          ...${ties}
+        /><${Copy} text=${value} kind="" />
+      </div>`}<//
+  >`;
 }
 
 // objectOf parses a typed JSON object; undefined for an empty text.
@@ -198,26 +327,33 @@ function objectOf(text) {
   try {
     const value = JSON.parse(text);
     if (value && typeof value === "object" && !Array.isArray(value)) return value;
-  } catch { // reported below
+  } catch {
+    // reported below
   }
   throw new Error(t("create.attributesWrong"));
 }
 
 export function create() {
-  open(() => html`<${Create}/>`);
+  open(() => html`<${Create} />`);
 }
 
 function Create() {
   const [[name, description, attributes], setForm, done] = useKept("/instance", ["", "", ""]);
   const type = (part) => setForm(Object.assign([name, description, attributes], part));
-  const setName = (text) => type({ 0: text }), setDescription = (text) => type({ 1: text }), setAttributes = (text) => type({ 2: text });
+  const setName = (text) => type({ 0: text }),
+    setDescription = (text) => type({ 1: text }),
+    setAttributes = (text) => type({ 2: text });
   const [scan, setScan] = useState(true);
   const [error, setError] = useState(null);
   const make = async () => {
     setError(null);
     try {
       const externalAttributes = objectOf(attributes);
-      const made = await call("POST", "/instance", { ...(externalAttributes && { externalAttributes }), ...(name.trim() && { instanceName: name.trim() }), ...(description.trim() && { description: description.trim() }) });
+      const made = await call("POST", "/instance", {
+        ...(externalAttributes && { externalAttributes }),
+        ...(name.trim() && { instanceName: name.trim() }),
+        ...(description.trim() && { description: description.trim() }),
+      });
       const { Auth: _, ...row } = made; // do not keep the token
       put({ connectionStatus: "offline", status: "OFFLINE", ownerJid: null, Webhook: null, ...row });
       loadFleet().catch(() => {});
@@ -234,12 +370,43 @@ function Create() {
     event.preventDefault();
     event.target.closest("dialog").querySelector("footer .first").click();
   };
-  return html`<${Dialog} title=${t("create.title")} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("create.do")} act=${make}/>`}>
-    <form class="form" onSubmit=${submit} noValidate>
-      <${Text} label=${t("create.name")} help=${t("create.nameHelp")} wrong=${wrong} value=${name} on=${setName} maxlength="255" placeholder="shop" autocapitalize="none" autofocus/>
-      <${Text} label=${t("create.description")} value=${description} on=${setDescription} maxlength="255"/>
-      <details class="further"><summary>${t("create.more")}</summary><${Field} label=${t("create.attributes")} help=${t("create.attributesHelp")}>${(ties) => html`<textarea class="input code" rows="3" value=${attributes} onInput=${(event) => setAttributes(event.target.value)} spellcheck=${false} placeholder='{"branch": 7}' ...${ties}></textarea>`}<//></details>
-      ${can("pair") && html`<${Check} label=${t("create.scan")} value=${scan} on=${setScan}/>`}
-      <button hidden></button></form>
-    ${error && !wrong && html`<${Trouble} error=${error}/>`}<//>`;
+  return html`<${Dialog}
+    title=${t("create.title")}
+    footer=${html`<${Button}
+        word=${t("cancel")}
+        act=${() => {
+          close();
+        }}
+      /><${Button} kind="first" word=${t("create.do")} act=${make} />`}
+    ><form class="form" onSubmit=${submit} novalidate>
+      <${Text}
+        label=${t("create.name")}
+        help=${t("create.nameHelp")}
+        wrong=${wrong}
+        value=${name}
+        on=${setName}
+        maxlength="255"
+        placeholder="shop"
+        autocapitalize="none"
+        autofocus
+      /><${Text} label=${t("create.description")} value=${description} on=${setDescription} maxlength="255" />
+      <details class="further">
+        <summary>${t("create.more")}</summary>
+        <${Field} label=${t("create.attributes")} help=${t("create.attributesHelp")}
+          >${(ties) =>
+            html`<textarea
+              class="input code"
+              rows="3"
+              value=${attributes}
+              onInput=${(event) => setAttributes(event.target.value)}
+              spellcheck=${false}
+              placeholder='{"branch": 7}'
+              ...${ties}
+            ></textarea>`}<//
+        >
+      </details>
+      ${can("pair") && html`<${Check} label=${t("create.scan")} value=${scan} on=${setScan} />`}<button hidden></button>
+    </form>
+    ${error && !wrong && html`<${Trouble} error=${error} />`}<//
+  >`;
 }

@@ -8,7 +8,9 @@ import { Button, Copy, Empty } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { clock, many, t } from "../words.js";
 
-const kept = 200, most = 3, hearing = 600000; // events of an instance, instances, milliseconds after leaving
+const kept = 200,
+  most = 3,
+  hearing = 600000; // events of an instance, instances, milliseconds after leaving
 
 // heard has what was heard of the last instances, the latest last, by name. It lives as long
 // as the tab of the browser and the session.
@@ -27,13 +29,18 @@ class Ear {
     clearTimeout(this.timer);
     this.timer = 0;
     this.over = false;
-    const mine = this.socket = new WebSocket(socketAt("/ws/instance/events?event=*&instance=" + encodeURIComponent(this.name)));
+    const mine = (this.socket = new WebSocket(
+      socketAt("/ws/instance/events?event=*&instance=" + encodeURIComponent(this.name)),
+    ));
     mine.addEventListener("open", () => {
       if (this.gap && this.list.length) this.add({ gap: true, text: "", parsed: { event: "" } });
       this.gap = false;
       this.show("open");
     });
-    mine.addEventListener("message", ({ data }) => { this.add({ text: data, parsed: JSON.parse(data) }); this.draw(); });
+    mine.addEventListener("message", ({ data }) => {
+      this.add({ text: data, parsed: JSON.parse(data) });
+      this.draw();
+    });
     mine.addEventListener("close", () => {
       if (this.socket !== mine) return;
       this.gap = true;
@@ -93,18 +100,35 @@ session.watch(({ state }) => {
 function useEvents(name, paused) {
   const ear = useMemo(() => earOf(name), [name]);
   const [, again] = useState(0);
-  const shown = useRef(ear.list), still = useRef(paused);
+  const shown = useRef(ear.list),
+    still = useRef(paused);
   still.current = paused;
   if (!paused) shown.current = ear.list;
   useEffect(() => {
     let drawn = 0;
-    const draw = () => { drawn = 0; again((n) => n + 1); };
-    ear.come(() => { drawn ||= setTimeout(draw, 100); }); // a burst is drawn once
+    const draw = () => {
+      drawn = 0;
+      again((n) => n + 1);
+    };
+    ear.come(() => {
+      drawn ||= setTimeout(draw, 100);
+    }); // a burst is drawn once
     draw();
-    return () => { clearTimeout(drawn); ear.leave(); };
+    return () => {
+      clearTimeout(drawn);
+      ear.leave();
+    };
   }, [ear]);
   const first = shown.current[0]?.id || 0;
-  return { list: shown.current, state: ear.state, late: ear.list.filter((one) => one.id > first).length, clear: () => { shown.current = ear.list = []; again((n) => n + 1); } };
+  return {
+    list: shown.current,
+    state: ear.state,
+    late: ear.list.filter((one) => one.id > first).length,
+    clear: () => {
+      shown.current = ear.list = [];
+      again((n) => n + 1);
+    },
+  };
 }
 
 export function Events({ row }) {
@@ -116,29 +140,100 @@ export function Events({ row }) {
     const text = wanted.trim().toLowerCase();
     return text ? list.filter((one) => one.text.toLowerCase().includes(text)) : list;
   }, [list, wanted]);
-  const draw = useCallback((one) => one.gap ? html`<div role="cell" class="cell gap quiet"><time>${clock(one.at)}</time> ${t("events.gap")}</div>` : html`<div role="cell" class="cell"><button type="button" aria-pressed=${String(chosen === one)} onClick=${() => setChosen(chosen === one ? null : one)}>
-    <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span><span class="quiet one-line">${brief(one.parsed)}</span></button></div>`, [chosen, t("events.gap")]);
-  return html`<section class="card events"><div class="toolbar">
-      <div class="with-icon search"><${Icon} name="search"/><input class="input" type="search" placeholder=${t("events.filter")} aria-label=${t("events.filter")} value=${wanted} onInput=${(event) => setWanted(event.target.value)}/></div>
-      <div class="buttons"><${Button} icon=${paused ? "play" : "pause"} word=${t(paused ? "events.go" : "events.pause")} act=${() => { setPaused(!paused); }}/><${Button} kind="bare" word=${t("events.clear")} disabled=${list.length === 0} act=${() => { clear(); setChosen(null); }}/></div></div>
-    <p class="quiet events-state" role="status"><span class=${"pulse " + (paused ? "wait" : state === "open" ? "good" : "busy")}><span class="dot"></span>${paused ? many("events.paused", late) : t("events." + state)}</span></p>
-    ${shown.length === 0 ? html`<${Empty} icon="log" title=${t(list.length ? "events.noneFound" : "events.none")}>${!list.length && t("events.noneText")}<//>` :
-      html`<div class=${"events-body" + (chosen ? " chosen" : "")}><div class="events-list" data-scrolls tabindex="-1"><${Windowed} items=${shown} height=${2.75} keyOf=${(one) => one.id} label=${t("tab.events")} draw=${draw}/></div>
-        ${chosen && html`<${OneEvent} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)}/>`}</div>`}</section>`;
+  const draw = useCallback(
+    (one) =>
+      one.gap
+        ? html`<div role="cell" class="cell gap quiet"><time>${clock(one.at)}</time> ${t("events.gap")}</div>`
+        : html`<div role="cell" class="cell">
+            <button
+              type="button"
+              aria-pressed=${String(chosen === one)}
+              onClick=${() => setChosen(chosen === one ? null : one)}
+            >
+              <time class="quiet">${clock(one.at)}</time><span class="mono one-line">${one.parsed.event}</span
+              ><span class="quiet one-line">${brief(one.parsed)}</span>
+            </button>
+          </div>`,
+    [chosen, t("events.gap")],
+  );
+  return html`<section class="card events">
+    <div class="toolbar">
+      <div class="with-icon search">
+        <${Icon} name="search" /><input
+          class="input"
+          type="search"
+          placeholder=${t("events.filter")}
+          aria-label=${t("events.filter")}
+          value=${wanted}
+          onInput=${(event) => setWanted(event.target.value)}
+        />
+      </div>
+      <div class="buttons">
+        <${Button}
+          icon=${paused ? "play" : "pause"}
+          word=${t(paused ? "events.go" : "events.pause")}
+          act=${() => {
+            setPaused(!paused);
+          }}
+        /><${Button}
+          kind="bare"
+          word=${t("events.clear")}
+          disabled=${list.length === 0}
+          act=${() => {
+            clear();
+            setChosen(null);
+          }}
+        />
+      </div>
+    </div>
+    <p class="quiet events-state" role="status">
+      <span class=${"pulse " + (paused ? "wait" : state === "open" ? "good" : "busy")}
+        ><span class="dot"></span>${paused ? many("events.paused", late) : t("events." + state)}</span
+      >
+    </p>
+    ${shown.length === 0
+      ? html`<${Empty} icon="log" title=${t(list.length ? "events.noneFound" : "events.none")}
+          >${!list.length && t("events.noneText")}<//
+        >`
+      : html`<div class=${"events-body" + (chosen ? " chosen" : "")}>
+          <div class="events-list" data-scrolls tabindex="-1">
+            <${Windowed} items=${shown} height=${2.75} keyOf=${(one) => one.id} label=${t("tab.events")} draw=${draw} />
+          </div>
+          ${chosen && html`<${OneEvent} one=${chosen} url=${row.Webhook?.url} close=${() => setChosen(null)} />`}
+        </div>`}
+  </section>`;
 }
 
 // brief returns the summary of an event: text, number or state.
 function brief({ data }) {
   const one = Array.isArray(data) ? data[0] : data;
   if (!one || typeof one !== "object") return "";
-  const first = [one.content?.text, one.connectionStatus, one.status, one.keyRemoteJid, one.remoteJid, one.id].find((text) => typeof text === "string" && text);
+  const first = [one.content?.text, one.connectionStatus, one.status, one.keyRemoteJid, one.remoteJid, one.id].find(
+    (text) => typeof text === "string" && text,
+  );
   return first || "";
 }
 
 function OneEvent({ one, url, close }) {
-  const curl = () => `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.parsed.event)} --data-raw ${quoted(one.text)}`;
-  return html`<div class="event-one"><header><h2 class="mono">${one.parsed.event}</h2><div class="buttons"><${Copy} text=${one.text} word=${t("events.json")}/><${Copy} text=${curl} word=${t("events.curl")}/><${Button} kind="bare square small" icon="close" word=${t("close")} act=${() => { close(); }}/></div></header>
-    <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p><${Json} value=${one.parsed}/></div>`;
+  const curl = () =>
+    `curl -X POST ${quoted(url || "http://127.0.0.1:9090/")} -H ${quoted("Content-Type: application/json")} -H ${quoted("x-webhook-event: " + one.parsed.event)} --data-raw ${quoted(one.text)}`;
+  return html`<div class="event-one">
+    <header>
+      <h2 class="mono">${one.parsed.event}</h2>
+      <div class="buttons">
+        <${Copy} text=${one.text} word=${t("events.json")} /><${Copy} text=${curl} word=${t("events.curl")} /><${Button}
+          kind="bare square small"
+          icon="close"
+          word=${t("close")}
+          act=${() => {
+            close();
+          }}
+        />
+      </div>
+    </header>
+    <p class="quiet figures">${clock(one.at)} · ${many("bytes", new TextEncoder().encode(one.text).length)}</p>
+    <${Json} value=${one.parsed} />
+  </div>`;
 }
 
 // quoted quotes a text for a shell.
@@ -148,5 +243,11 @@ export const quoted = (text) => "'" + text.replaceAll("'", "'\\''") + "'";
 export function Json({ value }) {
   const text = JSON.stringify(value, null, 2);
   const parts = text.slice(0, 200000).split(/("(?:\\.|[^"\\])*"(?:\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?\b)/);
-  return html`<pre class="code" tabindex="0" aria-label="JSON">${parts.map((part, i) => i % 2 === 0 ? part : html`<span class=${part.endsWith(":") ? "k" : part.startsWith('"') ? "s" : "n"}>${part}</span>`)}</pre>`;
+  return html`<pre class="code" tabindex="0" aria-label="JSON">
+${parts.map((part, i) =>
+      i % 2 === 0
+        ? part
+        : html`<span class=${part.endsWith(":") ? "k" : part.startsWith('"') ? "s" : "n"}>${part}</span>`,
+    )}</pre
+  >`;
 }

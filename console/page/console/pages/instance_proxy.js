@@ -32,19 +32,65 @@ export function Proxy({ row }) {
       setError(reason);
     }
   };
-  const remove = () => confirm({
-    title: t("proxy.removeTitle"), children: t("proxy.removeText"), word: t("proxy.remove"),
-    act: async () => {
-      await call("DELETE", path);
-      loaded.set(noProxy);
-      form.saved(noProxy);
-      toast(t("proxy.removed"));
-    },
-  });
+  const remove = () =>
+    confirm({
+      title: t("proxy.removeTitle"),
+      children: t("proxy.removeText"),
+      word: t("proxy.remove"),
+      act: async () => {
+        await call("DELETE", path);
+        loaded.set(noProxy);
+        form.saved(noProxy);
+        toast(t("proxy.removed"));
+      },
+    });
   const use = (one, is) => change({ for: is ? [...draft.for, one] : draft.for.filter((was) => was !== one) });
-  return html`<${SaveCard} title=${t("proxy.title")} about=${t("proxy.about")} loaded=${loaded} form=${form} save=${save} done=${t("proxy.saved")}
-      more=${html`<${Button} icon="deliveries" word=${t("proxy.try")} act=${tryIt}/>${loaded.value?.url && html`<${Button} kind="harm bare" icon="trash" word=${t("proxy.remove")} act=${() => { remove(); }}/>`}`}>${draft && html`
-    <${Text} label=${t("proxy.url")} help=${t("proxy.urlHelp")} kind="code" maxlength="500" placeholder="socks5://user:password@proxy.example.org:1080" value=${draft.url} on=${(url) => change({ url })}/>
-    <fieldset><legend class="label">${t("proxy.for")}</legend>${["socket", "media"].map((one) => html`<${Check} key=${one} label=${t("proxy." + one)} value=${draft.for.includes(one)} on=${(is) => use(one, is)}/>`)}</fieldset>
-    ${result && html`<${Notice} tone=${result.ok ? "good" : "bad"} live="status" title=${result.ok ? t("proxy.works", { ms: number(result.latencyMs) }) : t("proxy.fails", { step: result.step })}>${result.error}<//>`}<${Trouble} error=${error}/>`}<//>`;
+  return html`<${SaveCard}
+    title=${t("proxy.title")}
+    about=${t("proxy.about")}
+    loaded=${loaded}
+    form=${form}
+    save=${save}
+    done=${t("proxy.saved")}
+    more=${html`<${Button} icon="deliveries" word=${t("proxy.try")} act=${tryIt} />${loaded.value?.url &&
+      html`<${Button}
+        kind="harm bare"
+        icon="trash"
+        word=${t("proxy.remove")}
+        act=${() => {
+          remove();
+        }}
+      />`}`}
+    >${draft &&
+    html`<${Text}
+        label=${t("proxy.url")}
+        help=${t("proxy.urlHelp")}
+        kind="code"
+        maxlength="500"
+        placeholder="socks5://user:password@proxy.example.org:1080"
+        value=${draft.url}
+        on=${(url) => change({ url })}
+      />
+      <fieldset>
+        <legend class="label">${t("proxy.for")}</legend>
+        ${["socket", "media"].map(
+          (one) =>
+            html`<${Check}
+              key=${one}
+              label=${t("proxy." + one)}
+              value=${draft.for.includes(one)}
+              on=${(is) => use(one, is)}
+            />`,
+        )}
+      </fieldset>
+      ${result &&
+      html`<${Notice}
+        tone=${result.ok ? "good" : "bad"}
+        live="status"
+        title=${result.ok
+          ? t("proxy.works", { ms: number(result.latencyMs) })
+          : t("proxy.fails", { step: result.step })}
+        >${result.error}<//
+      >`}<${Trouble} error=${error} />`}<//
+  >`;
 }

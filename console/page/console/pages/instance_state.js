@@ -17,22 +17,42 @@ import { Outcome, pathOf } from "./deliveries.js";
 
 export function Now({ row }) {
   const status = useLoaded(instancePath(row.name) + "/connection/status");
-  useEffect(() => { if (status.value) status.load(); }, [row.connectionStatus, row.updatedAt]);
+  useEffect(() => {
+    if (status.value) status.load();
+  }, [row.connectionStatus, row.updatedAt]);
   const is = status.value;
-  return html`<div class="stack"><${Trouble} error=${status.error} again=${status.load}/>
-    <${What} row=${row} is=${is}/>${is?.restriction && html`<${Held} it=${is.restriction}/>`}<${Ways} row=${row}/>
-    <${Day} day=${is?.day} asked=${is || status.error}/>
-    <div class="pair"><${Connection} row=${row} is=${is} failed=${status.error}/><${Used} row=${row} is=${is} failed=${status.error}/><${Latest} row=${row}/></div>
-    ${can("operator") && html`<${Figures} name=${row.name}/>`}</div>`;
+  return html`<div class="stack">
+    <${Trouble} error=${status.error} again=${status.load} /><${What} row=${row} is=${is} />${is?.restriction &&
+    html`<${Held} it=${is.restriction} />`}<${Ways} row=${row} /><${Day} day=${is?.day} asked=${is || status.error} />
+    <div class="pair">
+      <${Connection} row=${row} is=${is} failed=${status.error} /><${Used}
+        row=${row}
+        is=${is}
+        failed=${status.error}
+      /><${Latest} row=${row} />
+    </div>
+    ${can("operator") && html`<${Figures} name=${row.name} />`}
+  </div>`;
 }
 
 // Ways leads from the instance to what belongs to it.
 function Ways({ row: { name, connectionStatus } }) {
-  const way = (page, icon, parts, query) => html`<a class="button" href=${to(parts, query)}><${Icon} name=${icon}/>${t("nav." + page)}</a>`;
-  return html`<div class="buttons">${way("chats", "chats", ["chats", name])}
+  const way = (page, icon, parts, query) =>
+    html`<a class="button" href=${to(parts, query)}><${Icon} name=${icon} />${t("nav." + page)}</a>`;
+  return html`<div class="buttons">
+    ${way("chats", "chats", ["chats", name])}
     ${can("deliveries") && way("deliveries", "deliveries", ["deliveries"], { instance: name })}
     ${can("batch") && way("batches", "batches", ["batches"], { instance: name })}
-    ${can("send") && groupFor(connectionStatus) === "good" && html`<${Button} icon="check" word=${t("hub.send")} act=${() => { open(() => html`<${SendTest} name=${name}/>`); }}/>`}</div>`;
+    ${can("send") &&
+    groupFor(connectionStatus) === "good" &&
+    html`<${Button}
+      icon="check"
+      word=${t("hub.send")}
+      act=${() => {
+        open(() => html`<${SendTest} name=${name} />`);
+      }}
+    />`}
+  </div>`;
 }
 
 function SendTest({ name }) {
@@ -59,18 +79,47 @@ function SendTest({ name }) {
     event.preventDefault();
     event.target.closest("dialog").querySelector("footer .first").click();
   };
-  return html`<${Dialog} title=${t("hub.sendOf", { name })} footer=${html`<${Button} word=${t("cancel")} act=${() => { close(); }}/><${Button} kind="first" word=${t("try.do")} disabled=${!right || !text.trim()} act=${send}/>`}>
-    <form class="form" onSubmit=${submit} noValidate><${Text} label=${t("hub.number")} help=${t("hub.numberHelp")} inputmode="tel" value=${number} on=${setNumber}/><${Text} label=${t("hub.message")} value=${text} on=${setText} maxlength="4096"/><button hidden></button></form>
-    <${Trouble} error=${error}/><//>`;
+  return html`<${Dialog}
+    title=${t("hub.sendOf", { name })}
+    footer=${html`<${Button}
+        word=${t("cancel")}
+        act=${() => {
+          close();
+        }}
+      /><${Button} kind="first" word=${t("try.do")} disabled=${!right || !text.trim()} act=${send} />`}
+    ><form class="form" onSubmit=${submit} novalidate>
+      <${Text}
+        label=${t("hub.number")}
+        help=${t("hub.numberHelp")}
+        inputmode="tel"
+        value=${number}
+        on=${setNumber}
+      /><${Text} label=${t("hub.message")} value=${text} on=${setText} maxlength="4096" /><button hidden></button>
+    </form>
+    <${Trouble} error=${error}
+  /><//>`;
 }
 
 const dayParts = ["received", "sent", "waiting", "failed"];
 
 // Day shows what happened in 24 hours, as far as it is known.
 function Day({ day, asked }) {
-  const value = (name) => typeof day?.[name] === "number" ? number(day[name]) : t(asked ? "unknown" : "loading");
-  return html`<section class="card"><header><h2>${t("hub.day")}</h2>${day?.since && html`<p>${t("hub.since", { time: moment(day.since) })}</p>`}</header>
-    <dl class="tiles">${dayParts.map((name) => html`<div key=${name}><dt>${t("hub." + name)}</dt><dd class="figures">${value(name)}</dd></div>`)}</dl></section>`;
+  const value = (name) => (typeof day?.[name] === "number" ? number(day[name]) : t(asked ? "unknown" : "loading"));
+  return html`<section class="card">
+    <header>
+      <h2>${t("hub.day")}</h2>
+      ${day?.since && html`<p>${t("hub.since", { time: moment(day.since) })}</p>`}
+    </header>
+    <dl class="tiles">
+      ${dayParts.map(
+        (name) =>
+          html`<div key=${name}>
+            <dt>${t("hub." + name)}</dt>
+            <dd class="figures">${value(name)}</dd>
+          </div>`,
+      )}
+    </dl>
+  </section>`;
 }
 
 // Latest shows the last chats and deliveries.
@@ -78,44 +127,109 @@ function Latest({ row: { name } }) {
   const chats = useLoaded(instancePath(name) + "/chats?limit=5");
   const deliveries = useLoaded(can("deliveries") ? pathOf(name) + "?limit=5" : null);
   useEffect(() => {
-    const later = () => { timer ||= setTimeout(() => { timer = 0; chats.load(); deliveries.load(); }, 3000); };
+    const later = () => {
+      timer ||= setTimeout(() => {
+        timer = 0;
+        chats.load();
+        deliveries.load();
+      }, 3000);
+    };
     let timer = 0;
     const ends = ["delivery", "deliveries"].map((type) => onLive(type, later));
-    return () => { clearTimeout(timer); ends.forEach((end) => end()); };
+    return () => {
+      clearTimeout(timer);
+      ends.forEach((end) => end());
+    };
   }, [name]);
-  const card = (title, loaded, none, draw) => html`<section class="card"><header><h2>${title}</h2></header><${Trouble} error=${loaded.error} again=${loaded.load}/>
-    ${loaded.value ? loaded.value.records.length ? html`<ul class="latest">${loaded.value.records.slice(0, 5).map(draw)}</ul>` : html`<p class="quiet">${none}</p>` : !loaded.error && html`<p class="quiet">${t("loading")}</p>`}</section>`;
-  return html`${card(t("hub.chats"), chats, t("chats.none"), (chat) => html`<li key=${chat.jid}><a class="plain one-line" href=${to(["chats", name, chat.jid])}><strong><bdi>${chatName(chat)}</bdi></strong> <span class="quiet"><bdi>${gist(chat.lastMessage)}</bdi></span></a>
-      ${chat.lastMessage?.messageTimestamp && html`<${Time} at=${new Date(chat.lastMessage.messageTimestamp * 1000).toISOString()}/>`}</li>`)}
-    ${can("deliveries") && card(t("hub.deliveries"), deliveries, t("delivery.none"), (one) => html`<li key=${one.id}><a class="plain one-line" href=${to(["deliveries", one.id], { instance: name })}><${Outcome} of=${one.state} tries=${one.attemptCount}/> <span class="mono">${one.event}</span></a><${Time} at=${one.createdAt}/></li>`)}`;
+  const card = (title, loaded, none, draw) =>
+    html`<section class="card">
+      <header><h2>${title}</h2></header>
+      <${Trouble} error=${loaded.error} again=${loaded.load} />${loaded.value
+        ? loaded.value.records.length
+          ? html`<ul class="latest">
+              ${loaded.value.records.slice(0, 5).map(draw)}
+            </ul>`
+          : html`<p class="quiet">${none}</p>`
+        : !loaded.error && html`<p class="quiet">${t("loading")}</p>`}
+    </section>`;
+  return html`${card(
+    t("hub.chats"),
+    chats,
+    t("chats.none"),
+    (chat) =>
+      html`<li key=${chat.jid}>
+        <a class="plain one-line" href=${to(["chats", name, chat.jid])}
+          ><strong><bdi>${chatName(chat)}</bdi></strong
+          >${" "}<span class="quiet"><bdi>${gist(chat.lastMessage)}</bdi></span></a
+        >${chat.lastMessage?.messageTimestamp &&
+        html`<${Time} at=${new Date(chat.lastMessage.messageTimestamp * 1000).toISOString()} />`}
+      </li>`,
+  )}${can("deliveries") &&
+  card(
+    t("hub.deliveries"),
+    deliveries,
+    t("delivery.none"),
+    (one) =>
+      html`<li key=${one.id}>
+        <a class="plain one-line" href=${to(["deliveries", one.id], { instance: name })}
+          ><${Outcome} of=${one.state} tries=${one.attemptCount} /> <span class="mono">${one.event}</span></a
+        ><${Time} at=${one.createdAt} />
+      </li>`,
+  )}`;
 }
 
 // What to do about a state, if anything.
 function What({ row, is }) {
-  const state = stateOf(row.connectionStatus), group = groupFor(state);
+  const state = stateOf(row.connectionStatus),
+    group = groupFor(state);
   const key = "do." + state;
   if (group === "good" || !has(key)) return null;
-  return html`<${Notice} tone=${group} title=${t(key + ".title")}>${t(key)}<${Said} text=${is?.lastError}/><//>`;
+  return html`<${Notice} tone=${group} title=${t(key + ".title")}>${t(key)}<${Said} text=${is?.lastError} /><//>`;
 }
 
 function Held({ it }) {
   const key = "held." + it.kind;
-  return html`<${Notice} tone="busy" icon="held" title=${it.until ? t("held.until", { time: moment(it.until) }) : t("held.title")}>${has(key) ? t(key) : it.kind} ${t("held.since", { time: moment(it.since) })} ${t("held." + it.source)}<${Said} text=${it.reason}/><//>`;
+  return html`<${Notice}
+    tone="busy"
+    icon="held"
+    title=${it.until ? t("held.until", { time: moment(it.until) }) : t("held.title")}
+    >${has(key) ? t(key) : it.kind} ${t("held.since", { time: moment(it.since) })} ${t("held." + it.source)}<${Said}
+      text=${it.reason}
+  /><//>`;
 }
 
 function Connection({ row, is, failed }) {
-  const at = (name) => !is && failed ? t("unknown") : html`<${Time} at=${is?.[name]}/>`;
-  return html`<section class="card"><header><h2>${t("connection.title")}</h2></header><dl class="facts">
-    <dt>${t("column.state")}</dt><dd><${State} of=${row.connectionStatus}/></dd>
-    <dt>${t("connection.since")}</dt><dd><${Time} at=${row.updatedAt}/></dd>
-    <dt>${t("column.account")}</dt><dd class="figures">${numberOf(row.ownerJid) || html`<span class="quiet">${t("connection.noAccount")}</span>`}</dd>
-    <dt>${t("connection.connected")}</dt><dd>${at("lastConnectedAt")}</dd>
-    <dt>${t("connection.received")}</dt><dd>${at("lastReceivedAt")}</dd>
-    <dt>${t("connection.sent")}</dt><dd>${at("lastSentAt")}</dd>
-    ${!!is?.statusReason && html`<dt>${t("connection.reason")}</dt><dd class="mono">${is.statusReason}</dd>`}
-    ${is?.lastError && html`<dt>${t("connection.error")}</dt><dd>${is.lastError}</dd>`}
-    ${Object.keys(row.externalAttributes || {}).length > 0 && html`<dt>${t("create.attributes")}</dt><dd class="mono">${JSON.stringify(row.externalAttributes)}</dd>`}
-    <dt>${t("connection.created")}</dt><dd><${Time} at=${row.createdAt}/></dd></dl></section>`;
+  const at = (name) => (!is && failed ? t("unknown") : html`<${Time} at=${is?.[name]} />`);
+  return html`<section class="card">
+    <header><h2>${t("connection.title")}</h2></header>
+    <dl class="facts">
+      <dt>${t("column.state")}</dt>
+      <dd><${State} of=${row.connectionStatus} /></dd>
+      <dt>${t("connection.since")}</dt>
+      <dd><${Time} at=${row.updatedAt} /></dd>
+      <dt>${t("column.account")}</dt>
+      <dd class="figures">
+        ${numberOf(row.ownerJid) || html`<span class="quiet">${t("connection.noAccount")}</span>`}
+      </dd>
+      <dt>${t("connection.connected")}</dt>
+      <dd>${at("lastConnectedAt")}</dd>
+      <dt>${t("connection.received")}</dt>
+      <dd>${at("lastReceivedAt")}</dd>
+      <dt>${t("connection.sent")}</dt>
+      <dd>${at("lastSentAt")}</dd>
+      ${!!is?.statusReason &&
+      html`<dt>${t("connection.reason")}</dt>
+        <dd class="mono">${is.statusReason}</dd>`}
+      ${is?.lastError &&
+      html`<dt>${t("connection.error")}</dt>
+        <dd>${is.lastError}</dd>`}
+      ${Object.keys(row.externalAttributes || {}).length > 0 &&
+      html`<dt>${t("create.attributes")}</dt>
+        <dd class="mono">${JSON.stringify(row.externalAttributes)}</dd>`}
+      <dt>${t("connection.created")}</dt>
+      <dd><${Time} at=${row.createdAt} /></dd>
+    </dl>
+  </section>`;
 }
 
 export function Time({ at }) {
@@ -128,26 +242,62 @@ const limited = ["perMinute", "perHour", "perDay", "newContactsPerDay"];
 function Used({ row, is, failed }) {
   const limits = is?.limits;
   const set = limited.filter((name) => limits?.[name]);
-  return html`<section class="card"><header><h2>${t("limits.title")}</h2>${can("manage") && html`<a href=${to(["instances", row.name, "limits"])}>${t("limits.change")}</a>`}</header>
-    ${limits?.quietUntil && html`<p class="state wait">${t("limits.quiet", { time: clock(limits.quietUntil, false) })}</p>`}
-    ${set.length === 0 ? html`<p class="quiet">${t(is ? "limits.none" : failed ? "unknown" : "loading")}</p>` : html`<div class="stack tight">${set.map((name) => {
-      const { limit, used, resetsAt } = limits[name];
-      return html`<div key=${name}><p class="between figures"><span>${t("limits." + name)}</span><span><strong>${number(used)}</strong> ${t("of", { n: number(limit) })}</span></p><${Meter} used=${used} of=${limit} label=${t("limits." + name)}/>
-        ${used >= limit && resetsAt && html`<p class="quiet">${t("limits.resets", { time: clock(resetsAt, false) })}</p>`}</div>`;
-    })}</div>`}</section>`;
+  return html`<section class="card">
+    <header>
+      <h2>${t("limits.title")}</h2>
+      ${can("manage") && html`<a href=${to(["instances", row.name, "limits"])}>${t("limits.change")}</a>`}
+    </header>
+    ${limits?.quietUntil &&
+    html`<p class="state wait">${t("limits.quiet", { time: clock(limits.quietUntil, false) })}</p>`}
+    ${set.length === 0
+      ? html`<p class="quiet">${t(is ? "limits.none" : failed ? "unknown" : "loading")}</p>`
+      : html`<div class="stack tight">
+          ${set.map((name) => {
+            const { limit, used, resetsAt } = limits[name];
+            return html`<div key=${name}>
+              <p class="between figures">
+                <span>${t("limits." + name)}</span
+                ><span><strong>${number(used)}</strong>${" "}${t("of", { n: number(limit) })}</span>
+              </p>
+              <${Meter} used=${used} of=${limit} label=${t("limits." + name)} />${used >= limit &&
+              resetsAt &&
+              html`<p class="quiet">${t("limits.resets", { time: clock(resetsAt, false) })}</p>`}
+            </div>`;
+          })}
+        </div>`}
+  </section>`;
 }
 
 const figures = [
-  ["postern_instance_received_total", "figure.received"], ["postern_instance_sent_total", "figure.sent"],
-  ["postern_instance_undecryptable_total", "figure.undecryptable"], ["postern_instance_webhook_failures_total", "figure.failures"],
+  ["postern_instance_received_total", "figure.received"],
+  ["postern_instance_sent_total", "figure.sent"],
+  ["postern_instance_undecryptable_total", "figure.undecryptable"],
+  ["postern_instance_webhook_failures_total", "figure.failures"],
 ];
 
 // Figures needs metrics.per_instance.
 function Figures({ name }) {
   const { value, error } = useLoaded("/metrics", { as: "text", none: "" });
-  const found = value && figures.map(([metric, key]) => [key, metricOf(value, metric, name)]).filter(([, n]) => n !== null);
+  const found =
+    value && figures.map(([metric, key]) => [key, metricOf(value, metric, name)]).filter(([, n]) => n !== null);
   if (!found?.length && (value !== undefined || !error)) return null;
-  return html`<section class="card"><header><h2>${t("figures.title")}</h2><p>${t("figures.since")}</p></header>${found?.length > 0 ? html`<dl class="tiles">${found.map(([key, n]) => html`<div key=${key}><dt>${t(key)}</dt><dd class="figures">${number(n)}</dd></div>`)}</dl>` : html`<p class="quiet">${t("unknown")}</p>`}</section>`;
+  return html`<section class="card">
+    <header>
+      <h2>${t("figures.title")}</h2>
+      <p>${t("figures.since")}</p>
+    </header>
+    ${found?.length > 0
+      ? html`<dl class="tiles">
+          ${found.map(
+            ([key, n]) =>
+              html`<div key=${key}>
+                <dt>${t(key)}</dt>
+                <dd class="figures">${number(n)}</dd>
+              </div>`,
+          )}
+        </dl>`
+      : html`<p class="quiet">${t("unknown")}</p>`}
+  </section>`;
 }
 
 export function metricOf(text, metric, name) {

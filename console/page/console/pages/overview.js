@@ -24,19 +24,48 @@ export function Overview() {
     if (!ring.at) loadSamples();
     if (!at) loadFleet().catch(() => {});
   }, []);
-  const wrong = useCell(troubles), minute = useMinute();
-  useEffect(() => { if (!troubles.value.items) loadTroubles(); }, []);
-  const ready = useReady(), cluster = useCluster(ready.role);
-  const alerts = useMemo(() => alertsOf(rows, ready, cluster, wrong), [rows, ready, cluster, wrong, minute, t("alerts.title")]);
-  if (!at && !error) return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1><${Loading}/>`;
-  return html`<div class="page-head"><div><p class="crumb">${t("nav.overview")}</p><${Sentence} rows=${rows} alerts=${alerts}/>${ready.role && html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}</div></div>
+  const wrong = useCell(troubles),
+    minute = useMinute();
+  useEffect(() => {
+    if (!troubles.value.items) loadTroubles();
+  }, []);
+  const ready = useReady(),
+    cluster = useCluster(ready.role);
+  const alerts = useMemo(
+    () => alertsOf(rows, ready, cluster, wrong),
+    [rows, ready, cluster, wrong, minute, t("alerts.title")],
+  );
+  if (!at && !error)
+    return html`<h1 tabindex="-1" class="unseen">${t("nav.overview")}</h1>
+      <${Loading} />`;
+  return html`<div class="page-head">
+      <div>
+        <p class="crumb">${t("nav.overview")}</p>
+        <${Sentence} rows=${rows} alerts=${alerts} />${ready.role &&
+        html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}
+      </div>
+    </div>
     <div class="stack">
-      ${error && html`<${Trouble} error=${error} again=${loadFleet}/>`}
-      ${alerts.length > 0 && html`<section class="card alerts" aria-label=${t("alerts.title")}><ul class="plain">${alerts.map((one) => html`<li key=${one.key} class=${one.tone}><${Icon} name=${one.tone === "bad" ? "bad" : "info"}/><div><p><strong>${one.title}</strong></p>${one.text && html`<p>${one.text}</p>`}</div>
-        ${one.link && html`<a class="button small" href=${one.link} aria-label=${t("alerts.lookAt", { what: one.title })}>${t("alerts.look")}</a>`}</li>`)}</ul></section>`}
-      ${rows.length > 0 && html`<${Bar} rows=${rows}/>`}
-      ${can("operator") && html`<${Charts} ring=${ring}/>`}
-      <${Figures} ring=${ring}/>
+      ${error && html`<${Trouble} error=${error} again=${loadFleet} />`}${alerts.length > 0 &&
+      html`<section class="card alerts" aria-label=${t("alerts.title")}>
+        <ul class="plain">
+          ${alerts.map(
+            (one) =>
+              html`<li key=${one.key} class=${one.tone}>
+                <${Icon} name=${one.tone === "bad" ? "bad" : "info"} />
+                <div>
+                  <p><strong>${one.title}</strong></p>
+                  ${one.text && html`<p>${one.text}</p>`}
+                </div>
+                ${one.link &&
+                html`<a class="button small" href=${one.link} aria-label=${t("alerts.lookAt", { what: one.title })}
+                  >${t("alerts.look")}</a
+                >`}
+              </li>`,
+          )}
+        </ul>
+      </section>`}${rows.length > 0 && html`<${Bar} rows=${rows} />`}${can("operator") &&
+      html`<${Charts} ring=${ring} />`}<${Figures} ring=${ring} />
     </div>`;
 }
 
@@ -57,9 +86,15 @@ function useReady() {
   useEffect(() => {
     const ask = async () => {
       try {
-        setReady({ reasons: [], warnings: [], ...await get("/ready") });
+        setReady({ reasons: [], warnings: [], ...(await get("/ready")) });
       } catch (error) {
-        if (error.details) setReady({ reasons: [troubleOf(error)], warnings: [], ...error.details, ...error.code === "STANDBY" && { reasons: [] } });
+        if (error.details)
+          setReady({
+            reasons: [troubleOf(error)],
+            warnings: [],
+            ...error.details,
+            ...(error.code === "STANDBY" && { reasons: [] }),
+          });
       }
     };
     ask();
@@ -91,22 +126,39 @@ const late = 5; // seconds, as for postern status
 function nodesOf(ready, cluster) {
   if (ready.role !== "owner") return t("cluster.standby");
   if (!cluster) return "";
-  const others = standbysOf(cluster), names = others.map((one) => one.node);
+  const others = standbysOf(cluster),
+    names = others.map((one) => one.node);
   if (!names.length) return t("cluster.alone", { node: cluster.node });
-  return many("cluster.by", names.length, { node: cluster.node, names: listed(names), seconds: number(behindOf(others), 1) });
+  return many("cluster.by", names.length, {
+    node: cluster.node,
+    names: listed(names),
+    seconds: number(behindOf(others), 1),
+  });
 }
 
 // lacking returns what the cell lacks to survive the loss of a machine.
 function lacking(cluster) {
   if (!cluster) return [];
-  const others = standbysOf(cluster), behind = others.filter((one) => one.behindMs > late * 1000), { engine } = cluster;
+  const others = standbysOf(cluster),
+    behind = others.filter((one) => one.behindMs > late * 1000),
+    { engine } = cluster;
   return [
     others.length === 0 && ["noStandby"],
-    behind.length > 0 && ["behind", { names: listed(behind.map((one) => one.node)), seconds: number(behindOf(behind), 1) }],
+    behind.length > 0 && [
+      "behind",
+      { names: listed(behind.map((one) => one.node)), seconds: number(behindOf(behind), 1) },
+    ],
     !engine && ["noEngine"],
     engine?.synchronous.length === 0 && ["notSynchronous"],
     engine?.acceptLoss && ["acceptLoss"],
-  ].filter(Boolean).map(([key, values]) => ({ key: "cluster." + key, tone: "bad", title: t("lacks." + key, values), text: t("lacks." + key + ".do") }));
+  ]
+    .filter(Boolean)
+    .map(([key, values]) => ({
+      key: "cluster." + key,
+      tone: "bad",
+      title: t("lacks." + key, values),
+      text: t("lacks." + key + ".do"),
+    }));
 }
 
 // alertsOf returns the alerts, worst first, each with what to do.
@@ -117,33 +169,67 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
   for (const row of rows) {
     if (groupFor(row.connectionStatus) !== "bad") continue;
     const state = stateOf(row.connectionStatus);
-    byState.set(state, [...byState.get(state) || [], row.name]);
+    byState.set(state, [...(byState.get(state) || []), row.name]);
   }
   for (const [state, names] of byState) {
     const key = "do." + state;
     all.push({
-      key: state, tone: "bad", title: names.length === 1 ? t("alerts.one", { name: names[0], state: t("state." + state) }) : many("alerts.many", names.length, { state: t("state." + state) }),
-      text: has(key) ? t(key) : "", link: names.length === 1 ? to(["instances", names[0]]) : to(["instances"], { state: "bad" }),
+      key: state,
+      tone: "bad",
+      title:
+        names.length === 1
+          ? t("alerts.one", { name: names[0], state: t("state." + state) })
+          : many("alerts.many", names.length, { state: t("state." + state) }),
+      text: has(key) ? t(key) : "",
+      link: names.length === 1 ? to(["instances", names[0]]) : to(["instances"], { state: "bad" }),
     });
   }
-  if (wrong.error) all.push({ key: "unknown", tone: "busy", title: t("troubles.unknown"), text: troubleOf(wrong.error) });
+  if (wrong.error)
+    all.push({ key: "unknown", tone: "busy", title: t("troubles.unknown"), text: troubleOf(wrong.error) });
   const known = [...reasons, ...warnings];
-  all.push(...(wrong.items || []).filter((one) => !elsewhere.has(one.kind) && !one.subjects.every((of) => of.type === "program" && known.includes(of.name))).map(shown));
+  all.push(
+    ...(wrong.items || [])
+      .filter(
+        (one) =>
+          !elsewhere.has(one.kind) && !one.subjects.every((of) => of.type === "program" && known.includes(of.name)),
+      )
+      .map(shown),
+  );
   all.sort((a, b) => +(a.tone !== "bad") - +(b.tone !== "bad"));
   warnings.forEach((text, i) => all.push({ key: "warning" + i, tone: "busy", title: t("alerts.warning"), text }));
   return all;
 }
 
 // Kinds that the overview shows by the state of each instance, or by that of the cell.
-const elsewhere = new Set(["INSTANCE_LOGGED_OUT", "INSTANCE_WRONG_NETWORK", "INSTANCE_OUTDATED", "INSTANCE_STOPPED", "NO_STANDBY"]);
+const elsewhere = new Set([
+  "INSTANCE_LOGGED_OUT",
+  "INSTANCE_WRONG_NETWORK",
+  "INSTANCE_OUTDATED",
+  "INSTANCE_STOPPED",
+  "NO_STANDBY",
+]);
 
 // shown returns the alert of a trouble. One of a kind that this page does not know has the server's text.
 function shown({ id, kind, severity, since, count, subjects, origin, waiting, text, advice }) {
-  const page = pageOf(kind), lasts = span((Date.now() - Date.parse(since)) / 1000);
-  const names = listed([...subjects.slice(0, 3).map((one) => one.name), ...count > 3 ? ["+" + number(count - 3)] : []]);
-  if (!has("trouble." + kind + ".do")) return { key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: text, text: kind === "WARNING" || kind === "NOT_READY" ? names : advice };
+  const page = pageOf(kind),
+    lasts = span((Date.now() - Date.parse(since)) / 1000);
+  const names = listed([
+    ...subjects.slice(0, 3).map((one) => one.name),
+    ...(count > 3 ? ["+" + number(count - 3)] : []),
+  ]);
+  if (!has("trouble." + kind + ".do"))
+    return {
+      key: id,
+      tone: severity === "broken" ? "bad" : "busy",
+      worst: true,
+      title: text,
+      text: kind === "WARNING" || kind === "NOT_READY" ? names : advice,
+    };
   return {
-    key: id, tone: severity === "broken" ? "bad" : "busy", worst: true, title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
+    key: id,
+    tone: severity === "broken" ? "bad" : "busy",
+    worst: true,
+    title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
     text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
     link: page && to([page], page === "deliveries" ? { origin } : { trouble: kind }),
   };
@@ -152,19 +238,52 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
 const hostOf = (origin) => origin.replace(/^https?:\/\//, "").replace(/:(80|443)$/, "");
 
 function Sentence({ rows, alerts }) {
-  const bad = rows.filter((row) => groupFor(row.connectionStatus) === "bad").length, online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
-  const reasons = alerts.some((one) => one.key.startsWith("reason")), worst = alerts.find((one) => one.tone === "bad" && one.worst);
+  const bad = rows.filter((row) => groupFor(row.connectionStatus) === "bad").length,
+    online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
+  const reasons = alerts.some((one) => one.key.startsWith("reason")),
+    worst = alerts.find((one) => one.tone === "bad" && one.worst);
   const tone = reasons || bad || worst ? "bad" : alerts.length ? "busy" : rows.length === 0 ? "off" : "good";
-  const title = reasons ? t("sentence.notReady") : bad ? many("sentence.bad", bad) : worst ? worst.title : alerts.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good");
-  return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large/><span>${title}</span></h1>
-    <p class="lead">${rows.length ? many("instances.lead", rows.length, { online: number(online) }) : can("manage", "everywhere") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}</p>`;
+  const title = reasons
+    ? t("sentence.notReady")
+    : bad
+      ? many("sentence.bad", bad)
+      : worst
+        ? worst.title
+        : alerts.length
+          ? t("sentence.warning")
+          : rows.length === 0
+            ? t("sentence.empty")
+            : t("sentence.good");
+  return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large /><span>${title}</span></h1>
+    <p class="lead">
+      ${rows.length
+        ? many("instances.lead", rows.length, { online: number(online) })
+        : can("manage", "everywhere") && html`<a href=${to(["instances"])}>${t("sentence.begin")}</a>`}
+    </p>`;
 }
 
 // Bar shows the instances by state in one bar.
 function Bar({ rows }) {
-  const counts = groups.map((group) => [group, rows.filter((row) => groupFor(row.connectionStatus) === group).length]).filter(([, n]) => n);
-  return html`<section class="card fleet"><h2 class="unseen">${t("nav.instances")}</h2><div class="fleet-bar" aria-hidden="true">${counts.map(([group, n]) => html`<span key=${group} class=${group} style=${{ flexGrow: n }}></span>`)}</div>
-    <ul class="fleet-legend">${counts.map(([group, n]) => html`<li key=${group}><a class=${"plain " + group} href=${to(["instances"], { state: group })}><${Icon} name=${group}/><strong class="figures">${number(n)}</strong><span>${t("group." + group)}</span></a></li>`)}</ul></section>`;
+  const counts = groups
+    .map((group) => [group, rows.filter((row) => groupFor(row.connectionStatus) === group).length])
+    .filter(([, n]) => n);
+  return html`<section class="card fleet">
+    <h2 class="unseen">${t("nav.instances")}</h2>
+    <div class="fleet-bar" aria-hidden="true">
+      ${counts.map(([group, n]) => html`<span key=${group} class=${group} style=${{ flexGrow: n }}></span>`)}
+    </div>
+    <ul class="fleet-legend">
+      ${counts.map(
+        ([group, n]) =>
+          html`<li key=${group}>
+            <a class=${"plain " + group} href=${to(["instances"], { state: group })}
+              ><${Icon} name=${group} /><strong class="figures">${number(n)}</strong
+              ><span>${t("group." + group)}</span></a
+            >
+          </li>`,
+      )}
+    </ul>
+  </section>`;
 }
 
 // ranges are the number of steps and their seconds.
@@ -172,17 +291,49 @@ const ranges = { hour: [60, 60], day: [24 * 60, 60], month: [30 * 24, 3600] };
 
 function Charts({ ring }) {
   const [range, setRange] = useState("hour");
-  const [n, step] = ranges[range], long = step > 60;
+  const [n, step] = ranges[range],
+    long = step > 60;
   const hours = useLoaded(long ? "/admin/samples?interval=3600" : null);
   const hour = Math.floor(Date.parse(ring.list.at(-1)?.at) / 3.6e6);
-  useEffect(() => { if (long) hours.load(); }, [hour]); // minutes are kept for a day only
-  const drawn = useMemo(() => seriesOf(long ? byHour(hours.value?.samples || [], ring.list) : ring.list, n, step), [ring.list, hours.value, range]);
-  if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples}/>`;
-  const chart = (title, ...series) => html`<${Chart} title=${title} xs=${drawn.xs} step=${step} series=${series.map(([key, tone, label], i) => ({ key, tone, label, fill: !i, values: drawn[key] }))}/>`;
-  return html`<section class="card"><header><h2>${t(long ? "charts.byHour" : "charts.title")}</h2><${Choice} label=${t("charts.range")} value=${range} on=${setRange} options=${[["hour", t("charts.hour")], ["day", t("charts.day")], ["month", t("charts.month")]]}/></header>
-    <${Trouble} error=${hours.error} again=${hours.load}/>
-    <div class="pair charts">${chart(t("charts.messages"), ["received", "accent", t("charts.received")], ["sent", "good", t("charts.sent")])}
-      ${chart(t("charts.deliveries"), ["deliveries", "accent", t("charts.attempts")], ["failed", "bad", t("charts.failed")])}</div></section>`;
+  useEffect(() => {
+    if (long) hours.load();
+  }, [hour]); // minutes are kept for a day only
+  const drawn = useMemo(
+    () => seriesOf(long ? byHour(hours.value?.samples || [], ring.list) : ring.list, n, step),
+    [ring.list, hours.value, range],
+  );
+  if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples} />`;
+  const chart = (title, ...series) =>
+    html`<${Chart}
+      title=${title}
+      xs=${drawn.xs}
+      step=${step}
+      series=${series.map(([key, tone, label], i) => ({ key, tone, label, fill: !i, values: drawn[key] }))}
+    />`;
+  return html`<section class="card">
+    <header>
+      <h2>${t(long ? "charts.byHour" : "charts.title")}</h2>
+      <${Choice}
+        label=${t("charts.range")}
+        value=${range}
+        on=${setRange}
+        options=${[
+          ["hour", t("charts.hour")],
+          ["day", t("charts.day")],
+          ["month", t("charts.month")],
+        ]}
+      />
+    </header>
+    <${Trouble} error=${hours.error} again=${hours.load} />
+    <div class="pair charts">
+      ${chart(t("charts.messages"), ["received", "accent", t("charts.received")], ["sent", "good", t("charts.sent")])}
+      ${chart(
+        t("charts.deliveries"),
+        ["deliveries", "accent", t("charts.attempts")],
+        ["failed", "bad", t("charts.failed")],
+      )}
+    </div>
+  </section>`;
 }
 
 // seriesOf returns a value for each of the last n steps, null where there is no sample.
@@ -202,20 +353,44 @@ function Figures({ ring }) {
   const { list, backup } = ring;
   const now = list.at(-1);
   if (!now) return null;
-  const grown = now.fileBytes - list[0].fileBytes, peak = Math.max(...list.map((one) => one.memoryBytes));
+  const grown = now.fileBytes - list[0].fileBytes,
+    peak = Math.max(...list.map((one) => one.memoryBytes));
   const late = now.oldestPendingSeconds;
   const tiles = [
-    ["clock", t("figure.oldest"), late ? span(late) : t("figure.nothing"), t("figure.oldestHelp"), late > 3600 ? "bad" : late > 300 ? "busy" : ""],
-    ["disk", t("figure.file"), bytes(now.fileBytes), t("figure.grown", { more: (grown < 0 ? "−" : "+") + bytes(Math.abs(grown)) }), ""],
+    [
+      "clock",
+      t("figure.oldest"),
+      late ? span(late) : t("figure.nothing"),
+      t("figure.oldestHelp"),
+      late > 3600 ? "bad" : late > 300 ? "busy" : "",
+    ],
+    [
+      "disk",
+      t("figure.file"),
+      bytes(now.fileBytes),
+      t("figure.grown", { more: (grown < 0 ? "−" : "+") + bytes(Math.abs(grown)) }),
+      "",
+    ],
     ["memory", t("figure.memory"), bytes(now.memoryBytes), t("figure.peak", { most: bytes(peak) }), ""],
     ["backup", t("figure.backup"), ...backupOf(backup)],
   ];
-  return html`<dl class="tiles">${tiles.map(([icon, name, value, help, tone]) => html`<div key=${name} class=${"card " + tone}><dt><${Icon} name=${icon}/>${name}</dt><dd class="figures">${value}</dd><dd class="quiet">${help}</dd></div>`)}</dl>`;
+  return html`<dl class="tiles">
+    ${tiles.map(
+      ([icon, name, value, help, tone]) =>
+        html`<div key=${name} class=${"card " + tone}>
+          <dt><${Icon} name=${icon} />${name}</dt>
+          <dd class="figures">${value}</dd>
+          <dd class="quiet">${help}</dd>
+        </div>`,
+    )}
+  </dl>`;
 }
 
 // backupOf returns the latest automatic backup, its text and its tone.
 function backupOf(backup) {
   if (!backup) return [t("figure.manual"), t("figure.manualHelp"), ""];
   if (backup.failure) return [backup.lastAt ? ago(backup.lastAt) : t("figure.never"), backup.failure, "bad"];
-  return backup.lastAt ? [ago(backup.lastAt), moment(backup.lastAt), ""] : [t("figure.never"), t("figure.neverHelp"), "busy"];
+  return backup.lastAt
+    ? [ago(backup.lastAt), moment(backup.lastAt), ""]
+    : [t("figure.never"), t("figure.neverHelp"), "busy"];
 }

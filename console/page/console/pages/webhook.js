@@ -6,5 +6,11 @@ import { Options } from "./instance_options.js";
 
 export function Webhook() {
   useTitle(t("nav.webhook"));
-  return html`<div class="page-head"><div><h1 tabindex="-1">${t("nav.webhook")}</h1><p class="lead">${t("webhook.common")}</p></div></div><${Options} path="/webhook/options" common/>`;
+  return html`<div class="page-head">
+      <div>
+        <h1 tabindex="-1">${t("nav.webhook")}</h1>
+        <p class="lead">${t("webhook.common")}</p>
+      </div>
+    </div>
+    <${Options} path="/webhook/options" common />`;
 }

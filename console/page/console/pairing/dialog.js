@@ -9,7 +9,7 @@ import { Flow } from "./flow.js";
 import { Compare, Scan, Sign, Typed } from "./steps.js";
 
 export function connect(name) {
-  open(() => html`<${Pairing} name=${name} key=${name}/>`);
+  open(() => html`<${Pairing} name=${name} key=${name} />`);
 }
 
 // pairAll links one instance after another.
@@ -19,7 +19,15 @@ export function pairAll(names, at = 0) {
     if (at + 1 < names.length) return pairAll(names, at + 1);
     close(true);
   };
-  open(() => html`<${Pairing} name=${name} key=${name} place=${t("pair.place", { n: number(at + 1), of: number(names.length) })} next=${next}/>`);
+  open(
+    () =>
+      html`<${Pairing}
+        name=${name}
+        key=${name}
+        place=${t("pair.place", { n: number(at + 1), of: number(names.length) })}
+        next=${next}
+      />`,
+  );
 }
 
 // callsOf returns the calls for an instance.
@@ -40,13 +48,19 @@ export function callsOf(name) {
 // watch receives codes and steps live. It waits briefly for the connection so as not to miss
 // the first code, and continues without one.
 function watch(name, hear, opened) {
-  const socket = new WebSocket(socketAt("/ws/instance/events?event=qrcode.updated,connection.update&instance=" + encodeURIComponent(name)));
+  const socket = new WebSocket(
+    socketAt("/ws/instance/events?event=qrcode.updated,connection.update&instance=" + encodeURIComponent(name)),
+  );
   socket.addEventListener("message", (event) => hear(JSON.parse(event.data)));
   socket.addEventListener("close", () => opened(false));
   const stop = () => socket.close();
   return new Promise((done) => {
     const timer = setTimeout(() => done(stop), 1500);
-    const settle = (is) => () => { clearTimeout(timer); opened(is); done(stop); };
+    const settle = (is) => () => {
+      clearTimeout(timer);
+      opened(is);
+      done(stop);
+    };
     socket.addEventListener("open", settle(true));
     socket.addEventListener("error", settle(false));
   });
@@ -58,7 +72,7 @@ function Pairing({ name, place, next }) {
   const [turn, setTurn] = useState(0);
   const flow = useRef(null);
   useEffect(() => {
-    const mine = flow.current = new Flow(callsOf(name), setView);
+    const mine = (flow.current = new Flow(callsOf(name), setView));
     mine.begin();
     return () => mine.end();
   }, [name, turn]);
@@ -69,25 +83,55 @@ function Pairing({ name, place, next }) {
     toast(t("pair.done", { name }));
   }, [view.step]);
   const again = () => setTurn((n) => n + 1);
-  return html`<${Dialog} title=${t("pair.title", { name })} wide footer=${next && html`<span class="quiet figures">${place}</span><${Button} word=${t("pair.skip")} act=${() => { next(); }}/>`}><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
-    ${view.trouble && html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}>${view.trouble.message && html`<${Trouble} error=${view.trouble}/>`}<//>`}<//>`;
+  return html`<${Dialog}
+    title=${t("pair.title", { name })}
+    wide
+    footer=${next &&
+    html`<span class="quiet figures">${place}</span
+      ><${Button}
+        word=${t("pair.skip")}
+        act=${() => {
+          next();
+        }}
+      />`}
+    ><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
+    ${view.trouble &&
+    html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}
+      >${view.trouble.message && html`<${Trouble} error=${view.trouble} />`}<//
+    >`}<//
+  >`;
 }
 
 function draw(view, flow, again, name) {
   switch (view.step) {
-    case "qr": return html`<${Scan} view=${view} flow=${flow}/>`;
-    case "number": case "typed": return html`<${Typed} view=${view} flow=${flow} again=${again}/>`;
-    case "sign": return html`<${Sign} view=${view} flow=${flow}/>`;
-    case "compare": return html`<${Compare} view=${view} flow=${flow}/>`;
-    case "failed": return html`<${Failed} view=${view} again=${again} name=${name}/>`;
-    case "waiting": return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
-    default: return html`<${Loading}/>`;
+    case "qr":
+      return html`<${Scan} view=${view} flow=${flow} />`;
+    case "number":
+    case "typed":
+      return html`<${Typed} view=${view} flow=${flow} again=${again} />`;
+    case "sign":
+      return html`<${Sign} view=${view} flow=${flow} />`;
+    case "compare":
+      return html`<${Compare} view=${view} flow=${flow} />`;
+    case "failed":
+      return html`<${Failed} view=${view} again=${again} name=${name} />`;
+    case "waiting":
+      return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
+    default:
+      return html`<${Loading} />`;
   }
 }
 
 function Failed({ view, again, name }) {
   const { status, why, error } = view;
-  const reason = status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
-  return html`${error ? html`<${Trouble} error=${error}/>` : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}>${t(why, { name, why: reason })}<//>`}
-    <div class="buttons"><${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus/></div>`;
+  const reason =
+    status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
+  return html`${error
+      ? html`<${Trouble} error=${error} />`
+      : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}
+          >${t(why, { name, why: reason })}<//
+        >`}
+    <div class="buttons">
+      <${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus />
+    </div>`;
 }

@@ -12,8 +12,13 @@ const silence = 20000; // milliseconds after which an answer had no effect
 
 // troubles maps refusals of the server that the reader can resolve to texts.
 const troubles = {
-  PASSKEY_NOT_EXPECTED: "pair.trouble.late", PASSKEY_REFUSED: "pair.trouble.refused", INVALID_ASSERTION: "pair.trouble.part", UNKNOWN_FIELD: "pair.trouble.other",
-  MISSING_FIELD: "pair.trouble.part", BODY_TOO_LARGE: "pair.trouble.large", CONNECT_TIMEOUT: "pair.trouble.slow",
+  PASSKEY_NOT_EXPECTED: "pair.trouble.late",
+  PASSKEY_REFUSED: "pair.trouble.refused",
+  INVALID_ASSERTION: "pair.trouble.part",
+  UNKNOWN_FIELD: "pair.trouble.other",
+  MISSING_FIELD: "pair.trouble.part",
+  BODY_TOO_LARGE: "pair.trouble.large",
+  CONNECT_TIMEOUT: "pair.trouble.slow",
 };
 
 // Flow is one pairing.
@@ -21,8 +26,18 @@ export class Flow {
   constructor(calls, onStep) {
     this.calls = calls;
     this.onStep = onStep;
-    Object.assign(this, { over: false, now: null, passkey: null, sent: 0, stopWatching: () => {}, waits: false, woken: false });
-    this.remember = this.wake = () => { this.woken = true; };
+    Object.assign(this, {
+      over: false,
+      now: null,
+      passkey: null,
+      sent: 0,
+      stopWatching: () => {},
+      waits: false,
+      woken: false,
+    });
+    this.remember = this.wake = () => {
+      this.woken = true;
+    };
   }
 
   // show reports a step, unless it is already shown.
@@ -34,7 +49,7 @@ export class Flow {
   }
 
   trouble(key) {
-    if (!this.over && this.now) this.onStep(this.now = { ...this.now, trouble: key });
+    if (!this.over && this.now) this.onStep((this.now = { ...this.now, trouble: key }));
   }
 
   // end stops all calls when the dialog closes.
@@ -49,7 +64,13 @@ export class Flow {
     try {
       this.waits = false;
       this.stopWatching();
-      this.stopWatching = await this.calls.watch?.((message) => this.hear(message), (open) => { this.waits = open; }) || (() => {});
+      this.stopWatching =
+        (await this.calls.watch?.(
+          (message) => this.hear(message),
+          (open) => {
+            this.waits = open;
+          },
+        )) || (() => {});
       if (this.over) return this.stopWatching();
       await this.lead(await this.calls.connect());
     } catch (error) {
@@ -95,7 +116,8 @@ export class Flow {
       const status = await this.calls.status();
       if (this.over) return;
       if (status.state === "open") break;
-      if (status.state === "close") return this.show({ step: "failed", why: this.passkey ? "pair.ended.passkey" : "pair.ended", status });
+      if (status.state === "close")
+        return this.show({ step: "failed", why: this.passkey ? "pair.ended.passkey" : "pair.ended", status });
       code = {};
       this.passkey = status.passkey || this.passkey;
       if (status.passkey) await this.drawPasskey(status.passkey);

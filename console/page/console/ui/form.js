@@ -10,7 +10,9 @@ import { Button, Loading, Trouble } from "./parts.js";
 export function SaveCard({ title, about, loaded, form, save, done, children, more }) {
   const [error, setError] = useState(null);
   const card = useRef(null);
-  useEffect(() => { if (error) card.current.querySelector("[role=alert]")?.scrollIntoView({ block: "nearest" }); }, [error]);
+  useEffect(() => {
+    if (error) card.current.querySelector("[role=alert]")?.scrollIntoView({ block: "nearest" });
+  }, [error]);
   const go = async () => {
     setError(null);
     try {
@@ -24,8 +26,26 @@ export function SaveCard({ title, about, loaded, form, save, done, children, mor
     event.preventDefault();
     if (form.changed) card.current.querySelector("footer .first")?.click();
   };
-  return html`<section class="card" ref=${card}><header><h2>${title}${form.changed && html` <span class="unsaved">${t("unsaved")}</span>`}</h2>${about && html`<p>${about}</p>`}</header>
-    <${Trouble} error=${loaded.error} again=${loaded.load}/>${form.draft === undefined ? !loaded.error && html`<${Loading}/>` : html`<form class="form" onSubmit=${submit} noValidate>${children}<button hidden></button></form>`}
-    ${error && html`<div class="after"><${Trouble} error=${error}/></div>`}
-    ${form.draft !== undefined && html`<footer><${Button} kind="first" word=${t("save")} disabled=${!form.changed} act=${go}/>${form.changed && html`<${Button} kind="bare" word=${t("undo")} act=${() => { setError(null); form.undo(); }}/>`}${more}</footer>`}</section>`;
+  return html`<section class="card" ref=${card}>
+    <header>
+      <h2>${title}${form.changed && html` <span class="unsaved">${t("unsaved")}</span>`}</h2>
+      ${about && html`<p>${about}</p>`}
+    </header>
+    <${Trouble} error=${loaded.error} again=${loaded.load} />${form.draft === undefined
+      ? !loaded.error && html`<${Loading} />`
+      : html`<form class="form" onSubmit=${submit} novalidate>${children}<button hidden></button></form>`}
+    ${error && html`<div class="after"><${Trouble} error=${error} /></div>`}
+    ${form.draft !== undefined &&
+    html`<footer>
+      <${Button} kind="first" word=${t("save")} disabled=${!form.changed} act=${go} />${form.changed &&
+      html`<${Button}
+        kind="bare"
+        word=${t("undo")}
+        act=${() => {
+          setError(null);
+          form.undo();
+        }}
+      />`}${more}
+    </footer>`}
+  </section>`;
 }

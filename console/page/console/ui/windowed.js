@@ -22,12 +22,19 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
       const row = height * rem();
       setPx(row);
       const scroller = box.current.closest("[data-scrolls]");
-      const top = scroller ? box.current.getBoundingClientRect().top - scroller.getBoundingClientRect().top : box.current.getBoundingClientRect().top;
+      const top = scroller
+        ? box.current.getBoundingClientRect().top - scroller.getBoundingClientRect().top
+        : box.current.getBoundingClientRect().top;
       const from = Math.max(0, Math.floor(-top / row) - around);
-      const until = Math.max(around, Math.ceil((-top + (scroller ? scroller.clientHeight : innerHeight)) / row) + around);
-      setRange((before) => before[0] === from && before[1] === until ? before : [from, until]);
+      const until = Math.max(
+        around,
+        Math.ceil((-top + (scroller ? scroller.clientHeight : innerHeight)) / row) + around,
+      );
+      setRange((before) => (before[0] === from && before[1] === until ? before : [from, until]));
     };
-    const soon = () => { frame ||= requestAnimationFrame(look); };
+    const soon = () => {
+      frame ||= requestAnimationFrame(look);
+    };
     look();
     addEventListener("scroll", soon, { capture: true, passive: true });
     addEventListener("resize", soon);
@@ -37,7 +44,8 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
       removeEventListener("resize", soon);
     };
   }, [height]);
-  useEffect(() => { // the list became shorter than the scroll position
+  useEffect(() => {
+    // the list became shorter than the scroll position
     if (range[0] >= items.length && items.length) window.dispatchEvent(new Event("resize"));
   }, [items.length]);
 
@@ -70,9 +78,29 @@ export function Windowed({ items, height, draw, keyOf, label, head }) {
   };
   return html`<div class="windowed" role="table" aria-label=${label} aria-rowcount=${items.length + (head ? 1 : 0)}>
     ${head && html`<div role="rowgroup" class="head">${head}</div>`}
-    <div role="rowgroup" class="rows" ref=${box} style=${{ height: items.length * px + "px" }} onKeyDown=${move} onFocusIn=${focused} onFocusOut=${blurred}>
-      ${shown.map((i) => html`<${Slot} key=${keyOf(items[i])} item=${items[i]} at=${i} px=${px} first=${head ? 2 : 1} draw=${draw} spoken=${language.value}/>`)}
-    </div></div>`;
+    <div
+      role="rowgroup"
+      class="rows"
+      ref=${box}
+      style=${{ height: items.length * px + "px" }}
+      onKeyDown=${move}
+      onFocusIn=${focused}
+      onFocusOut=${blurred}
+    >
+      ${shown.map(
+        (i) =>
+          html`<${Slot}
+            key=${keyOf(items[i])}
+            item=${items[i]}
+            at=${i}
+            px=${px}
+            first=${head ? 2 : 1}
+            draw=${draw}
+            spoken=${language.value}
+          />`,
+      )}
+    </div>
+  </div>`;
 }
 
 // Slot is a row in its position. It is redrawn only when its properties change, so draw must
@@ -83,7 +111,15 @@ class Slot extends Component {
   }
 
   render({ item, at, px, first, draw }) {
-    return html`<div role="row" class="row" data-row=${at} aria-rowindex=${at + first} style=${{ height: px + "px", transform: `translateY(${at * px}px)` }}>${draw(item)}</div>`;
+    return html`<div
+      role="row"
+      class="row"
+      data-row=${at}
+      aria-rowindex=${at + first}
+      style=${{ height: px + "px", transform: `translateY(${at * px}px)` }}
+    >
+      ${draw(item)}
+    </div>`;
   }
 }
 
