@@ -260,16 +260,30 @@ func (r *Registry) correct(ctx context.Context) error {
 		}
 	}
 	for some := range slices.Chunk(r.List(), correctedAtOnce) {
-		var work sync.WaitGroup
-		errs := make([]error, len(some))
-		for i, rec := range some {
-			work.Go(func() {
-				_, _, errs[i] = r.change(ctx, rec.ID, func(rec *Record) bool { return rec.correct(standings[rec.ID]) })
-			})
-		}
-		work.Wait()
-		if err := errors.Join(errs...); err != nil {
+		var corrected []Record
+		err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
+			corrected = corrected[:0]
+			for _, rec := range some {
+				before := rec.Status
+				if !rec.correct(standings[rec.ID]) {
+					continue
+				}
+				if rec.UpdatedAt = event.At(tx.Now()); rec.Status != before {
+					rec.StatusAt = rec.UpdatedAt
+				}
+				if err := store.PutJSON(tx, instances, store.Key(rec.ID), rec); err != nil {
+					return err
+				}
+				corrected = append(corrected, rec)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
+		}
+		for _, rec := range corrected {
+			r.byID[rec.ID].record.Store(&rec)
+			r.tellChange(rec.ID, rec.Name, false)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,8 +188,14 @@ func TestErasureLeavesNoTraceOfAPerson(t *testing.T) {
 	if events := s.events("slow"); strings.Contains(events, "anne 4") || !strings.Contains(events, "bob 4") {
 		t.Errorf("a consumer reads %.500s", events)
 	}
+	seen := len(s.Webhooks())
 	s.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"written later"}`))
-	s.Await("what she wrote later", func() bool { return strings.Contains(strings.Join(s.texts(), " "), "written later") })
+	s.Await("what she wrote later, and that her name is new", func() bool {
+		isNew := slices.ContainsFunc(s.Webhooks()[seen:], func(w consumer.Webhook) bool {
+			return strings.HasPrefix(w.Event, "contacts.") && bytes.Contains(w.Body, []byte(rig.AnneNumber))
+		})
+		return isNew && s.pending() == 0 && strings.Contains(strings.Join(s.texts(), " "), "written later")
+	})
 	again := s.erase("$anneLID")
 	s.Await("the end of the second erasure", func() bool { return s.erasure(again).Status == "done" })
 	s.Stop()

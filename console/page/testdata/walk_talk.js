@@ -55,12 +55,14 @@
         return stage.json(200, { ...stage.text(""), keyFromMe: true, messageType: "audioMessage" });
       };
       await press("Record a voice message");
+      for (let i = 0; i < 100 && !$(".recording"); i++) await later(100);
       want($(".recording"), "the page says that it records");
       await later(700);
       await press("Done");
-      await later(300);
+      for (let i = 0; i < 100 && !$(".tray audio"); i++) await later(100);
       want($(".tray audio")?.src.startsWith("blob:") && !$(".recording") && !$(".talk .notice"), "what was recorded is beside the field");
       await press("Send");
+      for (let i = 0; i < 100 && !sent.length; i++) await later(100);
       await later(300);
       want(sent.length === 1 && !$(".tray"), "and is sent once: " + sent.length);
       delete stage.answers["POST /instance/shop/send/ptt-file"];
