@@ -134,6 +134,7 @@ func TestUnfinishedPairingKeepsLoggedOutDevice(t *testing.T) {
 	r.connect()
 	r.state(event.LoggedOut)
 	eventually(t, "the session is done with it", r.session.LoggedOut)
+	r.untilAside()
 	r.connect()
 	r.state(event.QRCodeState)
 	r.reboot()
