@@ -152,7 +152,7 @@ README_PICTURES := overview-many-1280-light connect-1280-light instance-events-1
 pictures: ## every page of the console as a picture in bin/pictures, those of the README in docs/pictures (needs a chromium and the typeface Inter; ONLY=overview)
 	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./console/page -args -pictures '$(CURDIR)/bin/pictures' -only '$(ONLY)'
 	@mkdir -p docs/pictures
-	@for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
+	@[ -n '$(ONLY)' ] || for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
 
 docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, httpapi/routes.txt, the states in docs/batches.md, the tables in docs/cluster.md, the console's events
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule|TestRoutesPage)' ./config ./cli ./e2e/docs ./e2e/events ./httpapi -args -update
