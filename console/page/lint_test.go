@@ -44,7 +44,7 @@ func TestConsoleIsTypedAndFormatted(t *testing.T) {
 		said, err = cmd.CombinedOutput()
 		return bytes.TrimSpace(said), err
 	}
-	if said, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"); err != nil {
+	if said, err := run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=0", "--fetch-timeout=30000"); err != nil {
 		t.Skipf("TypeScript, ESLint and Prettier cannot be had from the registry of npm: %v\n%s", err, said)
 	}
 	for _, tool := range [][]string{{"tsc", "-p", "."}, {"eslint", "console"}, {"prettier", "--check", "console/**/*.js", "!console/words"}} {
