@@ -5,9 +5,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, get } from "./data/api.js";
 import { html } from "./html.js";
 import { Flow } from "./pairing/flow.js";
-import { Compare, Scan, Sign, Typed } from "./pairing/steps.js";
+import { Steps } from "./pairing/steps.js";
 import { Icon } from "./ui/icon.js";
-import { Button, Loading, Notice, Trouble } from "./ui/parts.js";
+import { Button, Loading, Trouble } from "./ui/parts.js";
 import { language, languages, preferred, speak, store, t, useWords } from "./words.js";
 
 const secret = "/" + location.pathname.split("/").pop();
@@ -76,7 +76,7 @@ function body(state, error, pairing, setPairing, refresh) {
       <p>${t("portal.linked.text", { name: state.instanceName })}</p>`;
   if (pairing)
     return html`<h1>${t("portal.title")}</h1>
-      <${Steps}
+      <${Pairing}
         key=${pairing}
         name=${state.instanceName}
         again=${() => setPairing((n) => n + 1)}
@@ -98,7 +98,7 @@ function body(state, error, pairing, setPairing, refresh) {
     </p>`;
 }
 
-function Steps({ name, again, done }) {
+function Pairing({ name, again, done }) {
   /** @type {any} */
   const [view, setView] = useState({ step: "starting" });
   const flow = useRef(null);
@@ -110,41 +110,7 @@ function Steps({ name, again, done }) {
   useEffect(() => {
     if (view.step === "done") done();
   }, [view.step]);
-  return html`<div class="pairing" data-step=${view.step}>${step(view, flow.current, again, name)}</div>
-    ${view.trouble &&
-    html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}
-      >${view.trouble.message && html`<${Trouble} error=${view.trouble} />`}<//
-    >`}`;
-}
-
-function step(view, flow, again, name) {
-  switch (view.step) {
-    case "qr":
-      return html`<${Scan} view=${view} flow=${flow} />`;
-    case "number":
-    case "typed":
-      return html`<${Typed} view=${view} flow=${flow} again=${again} />`;
-    case "sign":
-      return html`<${Sign} view=${view} flow=${flow} />`;
-    case "compare":
-      return html`<${Compare} view=${view} flow=${flow} />`;
-    case "failed":
-      return html`${view.error
-          ? html`<${Trouble} error=${view.error} />`
-          : html`<${Notice}
-              tone=${view.why === "pair.other" ? "bad" : "busy"}
-              live="alert"
-              title=${t(view.why + ".title", { name })}
-              >${t(view.why, { name, why: view.status?.connectionStatus || "" })}<//
-            >`}
-        <div class="buttons">
-          <${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus />
-        </div>`;
-    case "waiting":
-      return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
-    default:
-      return html`<${Loading} />`;
-  }
+  return html`<${Steps} view=${view} flow=${flow.current} again=${again} name=${name} />`;
 }
 
 function Language() {

@@ -1,21 +1,20 @@
 // A new batch in steps: recipients, message, options, and a last page with the server's dry run.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { call, get } from "../data/api.js";
-import { as, filledIn, listOf, maxFile, most, once, sheetOf, sorted, tableOf, usedIn, uuid } from "../data/talk.js";
+import { call } from "../data/api.js";
+import { as, filledIn, most, once, sheetOf, sorted, tableOf, usedIn, uuid } from "../data/talk.js";
 import { useCell } from "../data/cell.js";
 import { fleet, loadFleet } from "../data/fleet.js";
 import { useKept } from "../data/loaded.js";
 import { can, session } from "../data/session.js";
-import { groupFor } from "../data/states.js";
 import { html } from "../html.js";
 import { go, to } from "../router.js";
 import { toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Check, Choice, Field, Loading, Select, State, Text, Trouble } from "../ui/parts.js";
-import { compare, listed, many, number, span, t } from "../words.js";
+import { Button, Check, Choice, Field, Loading, Select, Text, Trouble } from "../ui/parts.js";
+import { listed, many, number, span, t } from "../words.js";
+import { Options, times, zone } from "./batch_new_how.js";
+import { Left, Recipients, Sums, Title, codeOf, steps } from "./batch_new_who.js";
 
-// The steps, by their name in the address, with their titles.
-const steps = { who: "new.who", what: "new.message", how: "new.how", check: "new.check" };
 const names = Object.keys(steps),
   end = names.length - 1;
 const begin = {
@@ -218,11 +217,6 @@ export function NewBatch({ owner, step }) {
     </div>`;
 }
 
-const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
-
-// codeOf returns the digits of a country code, "" for none.
-const codeOf = (text) => /^\s*\+?([1-9]\d{0,2})\s*$/.exec(text)?.[1] || "";
-
 // wrongOf returns why each step is not complete, and the errors of fields that have a value.
 function wrongOf(form, { numbers }, sheet, operator) {
   const min = Number(form.min.replace(",", ".")),
@@ -285,184 +279,6 @@ function bodyOf(form, list, sheet) {
     }),
   };
 }
-
-// User selects the owner of the batch: of the users with batches, or a new one.
-function User({ value, on, wrong }) {
-  const [known, setKnown] = useState([]);
-  const fresh = () => on(once().replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12})$/, "$1-$2-4$3-8$4-$5"));
-  useEffect(() => {
-    get(listOf({ limit: 100 })).then(
-      (page) => {
-        const all = [...new Set(page.records.map((one) => one.ownerUserId))];
-        setKnown(all);
-        if (!value) all.length ? on(all[0]) : fresh();
-      },
-      () => {},
-    ); // then the user types it
-  }, []);
-  return html`<details class="further" open=${!!wrong}>
-    <summary>${t("new.advanced")}</summary>
-    <div class="with-button end">
-      <${Text}
-        label=${t("batches.user")}
-        help=${t("new.userAbout")}
-        wrong=${wrong}
-        value=${value}
-        on=${(text) => on(text.trim())}
-        kind="code"
-        list="known-users"
-      /><datalist id="known-users">${known.map((one) => html`<option key=${one} value=${one} />`)}</datalist
-      ><${Button}
-        word=${t("new.freshUser")}
-        act=${() => {
-          fresh();
-        }}
-      />
-    </div>
-  </details>`;
-}
-
-const Title = ({ of, children }) =>
-  html`<header>
-    <h2 tabindex="-1">${t(steps[of])}</h2>
-    ${children && html`<p>${children}</p>`}
-  </header>`;
-
-// Recipients edits the numbers: pasted, dropped or from a file, with a choice of the column.
-function Recipients({ text, type, file, table, sheet, column, list, form, put }) {
-  const [trouble, setTrouble] = useState("");
-  const picker = useRef(null);
-  const take = async (chosen) => {
-    setTrouble("");
-    if (!chosen) return;
-    if (chosen.size > maxFile) return setTrouble(t("new.wrongFile"));
-    type(await chosen.text(), chosen.name);
-  };
-  const drop = (event) => {
-    if (!event.dataTransfer.files.length) return;
-    event.preventDefault();
-    take(event.dataTransfer.files[0]);
-  };
-  const { wide } = sheet;
-  return html`<section class="card" onDragOver=${(event) => event.preventDefault()} onDrop=${drop}>
-    <${Title} of="who">${t("new.whoAbout")}<//>
-    <div class="form">
-      ${file
-        ? html`<div class="with-button file-chosen">
-            <span class="one-line"
-              ><bdi>${file}</bdi> <span class="quiet">${many("new.lines", table.length)}</span></span
-            ><${Button}
-              kind="small"
-              icon="close"
-              word=${t("new.noFile")}
-              act=${() => {
-                type("");
-              }}
-            />
-          </div>`
-        : html`<${Field} label=${t("new.numbers")} help=${t("new.numbersHelp")} wrong=${trouble}
-              >${(ties) =>
-                html`<textarea
-                  class="input code"
-                  rows="6"
-                  spellcheck=${false}
-                  placeholder=${"+49 151 1234567\n+351 912 345 678"}
-                  value=${text}
-                  onInput=${(event) => type(event.target.value)}
-                  ...${ties}
-                ></textarea>`}<//
-            >
-            <div class="buttons">
-              <input
-                type="file"
-                hidden
-                accept=".csv,.txt,.tsv,text/csv,text/plain"
-                ref=${picker}
-                onChange=${(event) => {
-                  take(event.target.files[0]);
-                  event.target.value = "";
-                }}
-              /><${Button}
-                kind="small"
-                icon="docs"
-                word=${t("new.file")}
-                act=${() => {
-                  picker.current.click();
-                }}
-              />
-            </div>`}
-      ${sheet.tabled &&
-      html`<${Select}
-          label=${t("new.column")}
-          value=${String(column)}
-          on=${(value) => put({ column: Number(value) })}
-          options=${sheet.names.slice(0, 50).map((name, i) => [String(i), number(i + 1) + ": " + name.slice(0, 40)])}
-        />
-        <div class="scrolled as-table" tabindex="0" role="region" aria-label=${t("new.preview")}>
-          <table>
-            <tbody>
-              ${table.slice(0, 6).map(
-                (row, y) =>
-                  html`<tr key=${y}>
-                    ${Array.from(
-                      { length: Math.min(wide, 12) },
-                      (_, x) =>
-                        html`<td key=${x} class=${x === column ? "on" : ""}>
-                          <bdi>${(row[x] || "").slice(0, 80)}</bdi>
-                        </td>`,
-                    )}
-                  </tr>`,
-              )}
-            </tbody>
-          </table>
-        </div>`}
-      ${(list.national.length > 0 || form.country) &&
-      html`<${Text}
-        label=${t("new.country")}
-        wrong=${form.country && !codeOf(form.country) && t("new.wrongCountry")}
-        inputmode="tel"
-        placeholder="+49"
-        value=${form.country}
-        on=${(country) => put({ country })}
-      />`}
-      ${text.trim() && html`<div class="sums" role="status"><${Sums} list=${list} /></div>`}
-    </div>
-  </section>`;
-}
-
-// Sums counts the numbers of a list and shows what is left out.
-const Sums = ({ list }) =>
-  html`<p class=${"state " + (list.numbers.length ? "good" : "off")}>
-      <${Icon} name=${list.numbers.length ? "good" : "off"} /><span>${many("new.good", list.numbers.length)}</span>
-    </p>
-    ${[
-      ["again", "off", many("new.again", list.again.length)],
-      ["national", "bad", many("new.national", list.national.length)],
-      ["wrong", "bad", many("new.wrong", list.wrong.length)],
-    ].map(
-      ([key, tone, word]) =>
-        list[key].length > 0 && html`<${Left} tone=${tone} key=${key} word=${word} list=${list[key]} />`,
-    )}`;
-
-// Left shows the ignored lines and their numbers.
-const Left = ({ tone, word, list }) =>
-  html`<details class=${tone}>
-    <summary>
-      <span class=${"state " + tone}><${Icon} name=${tone} /><span>${word}</span></span>
-    </summary>
-    <ul class="left-out">
-      ${list
-        .slice(0, 100)
-        .map(
-          (one) =>
-            html`<li key=${one.line + one.text}>
-              <span class="quiet figures">${number(one.line)}</span>${" "}<bdi class="mono one-line"
-                >${one.text.slice(0, 120) || "–"}</bdi
-              >
-            </li>`,
-        )}${list.length > 100 && html`<li class="quiet">…</li>`}
-    </ul>
-  </details>`;
 
 // Wording edits what is sent, shows columns to insert, and what the first three get.
 function Wording({ form, put, list, sheet, wrong }) {
@@ -560,142 +376,6 @@ const Examples = ({ all }) =>
       )}
     </dl>
   </div>`;
-
-function Options({ form, put, rows, operator, wrong }) {
-  return html`<section class="card">
-    <${Title} of="how" />
-    <div class="form">
-      <${Text}
-        label=${t("new.name")}
-        help=${t("new.nameHelp")}
-        value=${form.name}
-        on=${(name) => put({ name })}
-        maxlength="255"
-      />
-      <${Instances} rows=${rows} value=${form.instances} on=${(instances) => put({ instances })} />
-      <fieldset>
-        <legend class="label">${t("new.delay")}</legend>
-        <p class="quiet">${t("new.delayHelp")}</p>
-        <div class="row">
-          <${Text}
-            label=${t("limits.min")}
-            wrong=${wrong.delay}
-            inputmode="decimal"
-            value=${form.min}
-            on=${(min) => put({ min })}
-          /><${Text} label=${t("limits.max")} inputmode="decimal" value=${form.max} on=${(max) => put({ max })} />
-        </div>
-      </fieldset>
-      <fieldset>
-        <legend class="label">${t("new.when")}</legend>
-        <${Choice} label=${t("new.when")} value=${form.when} on=${(when) => put({ when })} options=${times()} />
-        ${form.when !== "now" &&
-        html`<div class="row after">
-            ${[
-              ["from", "limits.from"],
-              ["to", "limits.to"],
-            ].map(
-              ([name, word]) =>
-                html`<${Text}
-                  key=${name}
-                  type="datetime-local"
-                  label=${t(word)}
-                  wrong=${name === "from" && wrong.when}
-                  value=${form[name]}
-                  on=${(value) => put({ [name]: value })}
-                />`,
-            )}
-          </div>
-          <p class="help quiet">${t(form.when === "daily" ? "new.dailyHelp" : "new.onceHelp", { zone: zone() })}</p>`}
-      </fieldset>
-      <div>
-        <${Check} label=${t("new.skip")} help=${t("new.skipHelp")} value=${form.skip} on=${(skip) => put({ skip })} />
-        <${Check} label=${t("new.typing")} value=${form.typing} on=${(typing) => put({ typing })} />
-      </div>
-      ${operator && html`<${User} value=${form.user} on=${(user) => put({ user })} wrong=${wrong.user} />`}
-    </div>
-  </section>`;
-}
-
-const times = () => [
-  ["now", t("new.now")],
-  ["once", t("new.once")],
-  ["daily", t("new.daily")],
-];
-
-// Instances selects the sending instances. Of a long list only the matches are drawn.
-function Instances({ rows, value, on }) {
-  const [wanted, setWanted] = useState("");
-  const shown = useMemo(
-    () =>
-      rows
-        .filter((row) => (row.name + " " + row.description).toLowerCase().includes(wanted.trim().toLowerCase()))
-        .sort(
-          (a, b) =>
-            +(groupFor(b.connectionStatus) === "good") - +(groupFor(a.connectionStatus) === "good") ||
-            compare()(a.name, b.name),
-        ),
-    [rows, wanted],
-  );
-  const put = (names, is) => on(is ? [...new Set([...value, ...names])] : value.filter((one) => !names.includes(one)));
-  return html`<fieldset class="flags">
-    <legend class="label">
-      ${t("batch.instances")}${" "}<span class="quiet figures"
-        >${t("flags.set", { n: number(value.length), of: number(rows.length) })}</span
-      >
-    </legend>
-    <p class="quiet">${t("new.instancesHelp")}</p>
-    ${rows.length > 8 &&
-    html`<div class="flags-head">
-      <div class="with-icon">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("instances.search")}
-          aria-label=${t("instances.search")}
-          value=${wanted}
-          onInput=${(event) => setWanted(event.target.value)}
-        />
-      </div>
-      <div class="buttons">
-        <${Button}
-          kind="small"
-          word=${t("flags.all")}
-          act=${() => {
-            put(
-              shown.map((row) => row.name),
-              true,
-            );
-          }}
-        /><${Button}
-          kind="small"
-          word=${t("flags.none")}
-          act=${() => {
-            put(
-              shown.map((row) => row.name),
-              false,
-            );
-          }}
-        />
-      </div>
-    </div>`}
-    <div class="flags-list">
-      ${shown
-        .slice(0, 60)
-        .map(
-          (row) =>
-            html`<${Check}
-              key=${row.name}
-              value=${value.includes(row.name)}
-              on=${(is) => put([row.name], is)}
-              label=${html`<span class="one-line">${row.name}</span>`}
-              help=${row.connectionStatus && html`<${State} of=${row.connectionStatus} />`}
-            />`,
-        )}
-    </div>
-    ${shown.length > 60 && html`<p class="quiet">${t("new.moreInstances", { n: number(shown.length - 60) })}</p>`}
-  </fieldset>`;
-}
 
 // LastLook shows what the batch would be, by the dry run, and what is left out of it.
 function LastLook({ form, put, list, trial: { value, error }, n, missing, again }) {

@@ -11,12 +11,13 @@ import { can } from "../data/session.js";
 import { groupFor, numberOf } from "../data/states.js";
 import { html } from "../html.js";
 import { go, to } from "../router.js";
-import { close, Dialog, open, useTitle } from "../ui/float.js";
+import { Cancel, close, Dialog, open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, State, Text, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, clock, compare, fold, moment, t } from "../words.js";
-import { Talk, Ticks } from "./chat_talk.js";
+import { Talk } from "./chat_talk.js";
+import { Ticks } from "./chat_message.js";
 
 export function Chats({ parts }) {
   const { rows, at, error } = useCell(fleet);
@@ -315,12 +316,7 @@ function NewChat({ name }) {
   };
   return html`<${Dialog}
     title=${t("chats.new")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button}
+    footer=${html`<${Cancel} /><${Button}
         kind="first"
         word=${t("chats.begin")}
         act=${() => {

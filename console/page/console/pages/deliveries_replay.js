@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, get, query } from "../data/api.js";
 import { html } from "../html.js";
 import { choose, go, place } from "../router.js";
-import { Dialog, close } from "../ui/float.js";
+import { Cancel, Dialog, close } from "../ui/float.js";
 import { Button, Check, Meter, Select, Text, Trouble } from "../ui/parts.js";
 import { When, useSoon } from "../ui/sheet.js";
 import { useLoaded } from "../data/loaded.js";
@@ -57,12 +57,7 @@ export function Replay({ instance, chosen }) {
   };
   return html`<${Dialog}
     title=${t("replay.title")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button}
+    footer=${html`<${Cancel} /><${Button}
         kind="first"
         word=${n ? many("replay.start", n) : t("replay.do")}
         disabled=${!n || !state.length}

@@ -8,7 +8,7 @@ import { linked } from "../data/states.js";
 import { html } from "../html.js";
 import { connect } from "../pairing/dialog.js";
 import { go, place } from "../router.js";
-import { Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
+import { Cancel, Dialog, Menu, close, confirm, open, toast } from "../ui/float.js";
 import { Button, Check, Copy, Field, Select, Text, Trouble, troubleOf } from "../ui/parts.js";
 import { Readers, save } from "../ui/sheet.js";
 import { moment, t } from "../words.js";
@@ -187,12 +187,7 @@ function TakeIn() {
   };
   return html`<${Dialog}
     title=${t("import.title")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take} />`}
+    footer=${html`<${Cancel} /><${Button} kind="first" word=${t("import.do")} disabled=${!file} act=${take} />`}
   >
     <p>${t("import.text")}</p>
     <div class="form">
@@ -284,12 +279,7 @@ function Invite({ name }) {
           close();
         }}
       />`
-    : html`<${Button}
-          word=${t("cancel")}
-          act=${() => {
-            close();
-          }}
-        /><${Button} kind="first" word=${t("invite.make")} act=${make} />`;
+    : html`<${Cancel} /><${Button} kind="first" word=${t("invite.make")} act=${make} />`;
   return html`<${Dialog} title=${t("invite.title", { name })} footer=${buttons}
     ><p>${t("invite.text")}</p>
     ${made
@@ -372,12 +362,7 @@ function Create() {
   };
   return html`<${Dialog}
     title=${t("create.title")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${t("create.do")} act=${make} />`}
+    footer=${html`<${Cancel} /><${Button} kind="first" word=${t("create.do")} act=${make} />`}
     ><form class="form" onSubmit=${submit} novalidate>
       <${Text}
         label=${t("create.name")}

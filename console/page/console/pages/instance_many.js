@@ -9,7 +9,7 @@ import { linked } from "../data/states.js";
 import { begin, dismiss, retry, stop, work } from "../data/work.js";
 import { html } from "../html.js";
 import { pairAll } from "../pairing/dialog.js";
-import { Dialog, Menu, close, confirm, open } from "../ui/float.js";
+import { Cancel, Dialog, Menu, close, confirm, open } from "../ui/float.js";
 import { Flags } from "../ui/editors.js";
 import { Button, Check, Meter, Text, Trouble, troubleOf } from "../ui/parts.js";
 import { many, number, t } from "../words.js";
@@ -197,12 +197,12 @@ function Change({ names, title, about, ready, act, done, children }) {
   };
   return html`<${Dialog}
     title=${titleOf(title, names)}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${many("many.apply", names.length)} disabled=${!ready} act=${go} />`}
+    footer=${html`<${Cancel} /><${Button}
+        kind="first"
+        word=${many("many.apply", names.length)}
+        disabled=${!ready}
+        act=${go}
+      />`}
     >${about && html`<p>${about}</p>`}
     <form class="form" novalidate onSubmit=${(event) => event.preventDefault()}>${children}</form><//
   >`;
@@ -343,12 +343,7 @@ function OneTags({ row }) {
   };
   return html`<${Dialog}
     title=${t("tags.of", { name: row.name })}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${t("save")} act=${save} />`}
+    footer=${html`<${Cancel} /><${Button} kind="first" word=${t("save")} act=${save} />`}
     ><form onSubmit=${submit} novalidate>
       <${Text}
         label=${t("column.tags")}

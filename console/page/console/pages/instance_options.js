@@ -4,7 +4,7 @@ import { call } from "../data/api.js";
 import { useDraft, useLoaded } from "../data/loaded.js";
 import { html } from "../html.js";
 import { Flags, Headers } from "../ui/editors.js";
-import { Dialog, close, confirm, open, toast } from "../ui/float.js";
+import { Cancel, Dialog, close, confirm, open, toast } from "../ui/float.js";
 import { SaveCard } from "../ui/form.js";
 import { Button, Check, Select, Text, Trouble } from "../ui/parts.js";
 import { many, t } from "../words.js";
@@ -249,12 +249,7 @@ function Endpoint({ value, taken, on }) {
   return html`<${Dialog}
     wide
     title=${value ? value.id : t("endpoints.add")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button}
+    footer=${html`<${Cancel} /><${Button}
         kind="first"
         word=${t("take")}
         act=${() => {

@@ -9,7 +9,7 @@ import { can } from "../data/session.js";
 import { groupFor, numberOf, stateOf } from "../data/states.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
-import { Dialog, close, open, toast } from "../ui/float.js";
+import { Cancel, Dialog, close, open, toast } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Meter, Notice, Said, State, Text, Trouble } from "../ui/parts.js";
 import { ago, clock, has, moment, number, t } from "../words.js";
@@ -81,12 +81,12 @@ function SendTest({ name }) {
   };
   return html`<${Dialog}
     title=${t("hub.sendOf", { name })}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${t("try.do")} disabled=${!right || !text.trim()} act=${send} />`}
+    footer=${html`<${Cancel} /><${Button}
+        kind="first"
+        word=${t("try.do")}
+        disabled=${!right || !text.trim()}
+        act=${send}
+      />`}
     ><form class="form" onSubmit=${submit} novalidate>
       <${Text}
         label=${t("hub.number")}

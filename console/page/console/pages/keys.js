@@ -5,7 +5,7 @@ import { useCell } from "../data/cell.js";
 import { fleet, loadFleet } from "../data/fleet.js";
 import { useLoaded } from "../data/loaded.js";
 import { html } from "../html.js";
-import { Dialog, Menu, close, confirm, open, toast, useTitle } from "../ui/float.js";
+import { Cancel, Dialog, Menu, close, confirm, open, toast, useTitle } from "../ui/float.js";
 import { Button, Check, Empty, Field, Loading, Select, Text, Trouble } from "../ui/parts.js";
 import { Mark, More, When, useRows } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
@@ -223,12 +223,7 @@ function Edit({ row, load }) {
   return html`<${Dialog}
     wide
     title=${row ? t("edit.of", { name: row.name }) : t("keys.new")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${row ? t("save") : t("keys.make")} act=${save} />`}
+    footer=${html`<${Cancel} /><${Button} kind="first" word=${row ? t("save") : t("keys.make")} act=${save} />`}
     ><form class="form" onSubmit=${submit} novalidate>
       <${Text}
         label=${t("column.name")}

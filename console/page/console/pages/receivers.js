@@ -6,7 +6,7 @@ import { useLoaded } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { html } from "../html.js";
 import { choose, to } from "../router.js";
-import { Dialog, close, open, toast } from "../ui/float.js";
+import { Cancel, Dialog, close, open, toast } from "../ui/float.js";
 import { Button, Select, Trouble } from "../ui/parts.js";
 import { Mark, More, useRows } from "../ui/sheet.js";
 import { ago, many, moment, number, t } from "../words.js";
@@ -244,13 +244,7 @@ function Pause({ name, path, put }) {
   };
   return html`<${Dialog}
     title=${t("pause.title", { name })}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      />
-      <${Button} kind="first" word=${t("receiver.pause")} act=${pause} />`}
+    footer=${html`<${Cancel} /> <${Button} kind="first" word=${t("receiver.pause")} act=${pause} />`}
   >
     <p>${t("pause.text")}</p>
     <${Select}

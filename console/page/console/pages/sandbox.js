@@ -8,7 +8,7 @@ import { loadSandbox, sandbox } from "../data/sandbox.js";
 import { linked } from "../data/states.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
-import { Dialog, Menu, close, confirm, open, toast, useTitle } from "../ui/float.js";
+import { Cancel, Dialog, Menu, close, confirm, open, toast, useTitle } from "../ui/float.js";
 import { Button, Check, Empty, Loading, Notice, Select, State, Text, Trouble } from "../ui/parts.js";
 import { Mark } from "../ui/sheet.js";
 import { many, t } from "../words.js";
@@ -269,12 +269,7 @@ function Add() {
   };
   return html`<${Dialog}
     title=${t("sandbox.new")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" word=${t("sandbox.new")} act=${make} />`}
+    footer=${html`<${Cancel} /><${Button} kind="first" word=${t("sandbox.new")} act=${make} />`}
     ><form class="form" onSubmit=${submit} novalidate>
       <${Text} label=${t("column.name")} value=${pushName} on=${setName} maxlength="100" placeholder="Ada" /><${Text}
         label=${t("pair.number")}
@@ -308,12 +303,13 @@ function Scan({ phone }) {
   };
   return html`<${Dialog}
     title=${t("sandbox.scan")}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind="first" icon="qr" word=${t("sandbox.scan")} disabled=${!mine} act=${scan} />`}
+    footer=${html`<${Cancel} /><${Button}
+        kind="first"
+        icon="qr"
+        word=${t("sandbox.scan")}
+        disabled=${!mine}
+        act=${scan}
+      />`}
   >
     ${mine
       ? html`<${Select}

@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, get, instancePath, socketAt } from "../data/api.js";
 import { html } from "../html.js";
 import { Dialog, close, open, toast } from "../ui/float.js";
-import { Button, Loading, Notice, Trouble } from "../ui/parts.js";
+import { Button } from "../ui/parts.js";
 import { number, t } from "../words.js";
 import { Flow } from "./flow.js";
-import { Compare, Scan, Sign, Typed } from "./steps.js";
+import { Steps } from "./steps.js";
 
 export function connect(name) {
   open(() => html`<${Pairing} name=${name} key=${name} />`);
@@ -94,44 +94,6 @@ function Pairing({ name, place, next }) {
           next();
         }}
       />`}
-    ><div class="pairing" data-step=${view.step}>${draw(view, flow.current, again, name)}</div>
-    ${view.trouble &&
-    html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}
-      >${view.trouble.message && html`<${Trouble} error=${view.trouble} />`}<//
-    >`}<//
-  >`;
-}
-
-function draw(view, flow, again, name) {
-  switch (view.step) {
-    case "qr":
-      return html`<${Scan} view=${view} flow=${flow} />`;
-    case "number":
-    case "typed":
-      return html`<${Typed} view=${view} flow=${flow} again=${again} />`;
-    case "sign":
-      return html`<${Sign} view=${view} flow=${flow} />`;
-    case "compare":
-      return html`<${Compare} view=${view} flow=${flow} />`;
-    case "failed":
-      return html`<${Failed} view=${view} again=${again} name=${name} />`;
-    case "waiting":
-      return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
-    default:
-      return html`<${Loading} />`;
-  }
-}
-
-function Failed({ view, again, name }) {
-  const { status, why, error } = view;
-  const reason =
-    status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
-  return html`${error
-      ? html`<${Trouble} error=${error} />`
-      : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}
-          >${t(why, { name, why: reason })}<//
-        >`}
-    <div class="buttons">
-      <${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus />
-    </div>`;
+    ><${Steps} view=${view} flow=${flow.current} again=${again} name=${name}
+  /><//>`;
 }

@@ -1,7 +1,7 @@
-// The steps of the dialog: one component each.
+// The steps of a pairing: one component each.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { html } from "../html.js";
-import { Button, Copy, Text } from "../ui/parts.js";
+import { Button, Copy, Loading, Notice, Text, Trouble } from "../ui/parts.js";
 import { many, rich, t } from "../words.js";
 
 // Left shows the remaining validity of the code, as a ring and in seconds.
@@ -25,7 +25,46 @@ function Left({ until }) {
   </p>`;
 }
 
-export function Scan({ view, flow }) {
+// Steps shows where a pairing is, and its trouble.
+export function Steps({ view, flow, again, name }) {
+  return html`<div class="pairing" data-step=${view.step}>${step(view, flow, again, name)}</div>
+    ${view.trouble &&
+    html`<${Notice} tone="bad" live="alert" title=${view.trouble.message ? undefined : t(view.trouble)}
+      >${view.trouble.message && html`<${Trouble} error=${view.trouble} />`}<//
+    >`}`;
+}
+
+function step(view, flow, again, name) {
+  switch (view.step) {
+    case "qr":
+      return html`<${Scan} view=${view} flow=${flow} />`;
+    case "number":
+    case "typed":
+      return html`<${Typed} view=${view} flow=${flow} again=${again} />`;
+    case "sign":
+      return html`<${Sign} view=${view} flow=${flow} />`;
+    case "compare":
+      return html`<${Compare} view=${view} flow=${flow} />`;
+    case "failed":
+      return html`<${Failed} view=${view} again=${again} name=${name} />`;
+    case "waiting":
+      return html`<div class="loading" role="status"><span class="wheel"></span>${t(view.why)}</div>`;
+    default:
+      return html`<${Loading} />`;
+  }
+}
+
+// Way is how one gets to the scanner on the phone.
+const Way = () =>
+  html`<li>${t("pair.step1")}</li>
+    <li>
+      ${rich("pair.step2", {
+        menu: html`<strong>${t("pair.devices")}</strong>`,
+        link: html`<strong>${t("pair.linkOne")}</strong>`,
+      })}
+    </li>`;
+
+function Scan({ view, flow }) {
   return html`<div class="scan">
     <figure>
       <img src=${view.image} alt=${t("pair.image")} width="264" height="264" />
@@ -34,13 +73,7 @@ export function Scan({ view, flow }) {
     <div>
       <p>${t("pair.lead")}</p>
       <ol>
-        <li>${t("pair.step1")}</li>
-        <li>
-          ${rich("pair.step2", {
-            menu: html`<strong>${t("pair.devices")}</strong>`,
-            link: html`<strong>${t("pair.linkOne")}</strong>`,
-          })}
-        </li>
+        <${Way} />
         <li>${t("pair.step3")}</li>
       </ol>
       <div class="buttons">
@@ -57,7 +90,7 @@ export function Scan({ view, flow }) {
   </div>`;
 }
 
-export function Typed({ view, flow, again }) {
+function Typed({ view, flow, again }) {
   const [phone, setPhone] = useState("");
   const submit = (event) => {
     event.preventDefault();
@@ -69,13 +102,7 @@ export function Typed({ view, flow, again }) {
       <p class="digits">${view.code}</p>
       <div class="buttons"><${Copy} text=${view.code} kind="" /></div>
       <ol>
-        <li>${t("pair.step1")}</li>
-        <li>
-          ${rich("pair.step2", {
-            menu: html`<strong>${t("pair.devices")}</strong>`,
-            link: html`<strong>${t("pair.linkOne")}</strong>`,
-          })}
-        </li>
+        <${Way} />
         <li>${t("pair.typeStep3")}</li>
       </ol>
       <p class="left" role="status"><span class="wheel"></span>${t("pair.typeWaits")}</p>
@@ -106,7 +133,7 @@ export function Typed({ view, flow, again }) {
   </form>`;
 }
 
-export function Sign({ view, flow }) {
+function Sign({ view, flow }) {
   const [text, setText] = useState("");
   const send = async () => {
     if (await flow.answer(text)) setText("");
@@ -159,7 +186,7 @@ export function Sign({ view, flow }) {
   </div>`;
 }
 
-export function Compare({ view, flow }) {
+function Compare({ view, flow }) {
   return html`<div class="typed">
     <p>${t("pair.compare")}</p>
     <p class="digits">${view.code}</p>
@@ -172,4 +199,18 @@ export function Compare({ view, flow }) {
     </div>
     <p class="quiet">${t("pair.unsure")}</p>
   </div>`;
+}
+
+function Failed({ view, again, name }) {
+  const { status, why, error } = view;
+  const reason =
+    status && (status.lastError ? status.connectionStatus + ": " + status.lastError : status.connectionStatus);
+  return html`${error
+      ? html`<${Trouble} error=${error} />`
+      : html`<${Notice} tone=${why === "pair.other" ? "bad" : "busy"} live="alert" title=${t(why + ".title", { name })}
+          >${t(why, { name, why: reason })}<//
+        >`}
+    <div class="buttons">
+      <${Button} kind="first" icon="restart" word=${t("pair.again")} act=${again} autofocus />
+    </div>`;
 }

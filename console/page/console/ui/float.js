@@ -40,6 +40,15 @@ addEventListener("popstate", () => {
   returns = false;
 });
 
+// Cancel is the button that closes a dialog and changes nothing.
+export const Cancel = () =>
+  html`<${Button}
+    word=${t("cancel")}
+    act=${() => {
+      close();
+    }}
+  />`;
+
 // When the focused element leaves the page, the focus goes to the first field of the page
 // or to its heading, as soon as there is one.
 let focused = null;
@@ -121,12 +130,12 @@ function Confirm({ title, children, word, act, harm = true, typed, extra }) {
   };
   return html`<${Dialog}
     title=${title}
-    footer=${html`<${Button}
-        word=${t("cancel")}
-        act=${() => {
-          close();
-        }}
-      /><${Button} kind=${"first" + (harm ? " harm" : "")} word=${word} disabled=${!sure} act=${go} />`}
+    footer=${html`<${Cancel} /><${Button}
+        kind=${"first" + (harm ? " harm" : "")}
+        word=${word}
+        disabled=${!sure}
+        act=${go}
+      />`}
     ><p>${children}</p>
     ${extra}${typed &&
     html`<form onSubmit=${submit}>
