@@ -10,8 +10,8 @@ import (
 )
 
 // A clock that is wrong by weeks makes every record look old. Before the time of day
-// decides what is removed, it is compared with the last trusted time, which is kept in
-// the file. A clock that is behind by as much does not date records.
+// decides what is removed, [Clock] compares it with the last trusted time, which the file
+// keeps. A clock that is behind by as much does not date records.
 const (
 	leap    = 48 * time.Hour // how far ahead the clock may be after a stop
 	trial   = 24 * time.Hour // how long a clock that is further ahead must run before it is trusted
