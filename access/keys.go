@@ -16,6 +16,7 @@ import (
 
 	"postern/internal/budget"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -28,14 +29,14 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: store.References(decodeKey, "an API key no longer works")},
-		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](bucketKeys, "its key does not exist"))},
-		{Name: bucketEnding, Owner: "access", Key: "UUID of a key that was deleted", Value: "JSON: the key, while what it left running is stopped", Needs: store.References(store.JSONOf[Key](len(uuid.UUID{})), "the work that a deleted key left running is not stopped: stop it manually")},
-		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: store.References(decodePass, "a session ends")},
-		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: store.References(decodePass, "a portal link ends")},
-		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: store.References(decode, "a change is missing from the audit log")},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: bucketKeys, Owner: "access", Key: "UUID", Value: "JSON: a key's rights and the SHA-256 of its text", Needs: schema.References(decodeKey, "an API key no longer works")},
+		{Name: bucketUses, Owner: "access", Key: "UUID of a key", Value: "JSON: when and from where it was used last", Needs: schema.References(schema.Sized(0), "", schema.ToSameKey[[]byte](bucketKeys, "its key does not exist"))},
+		{Name: bucketEnding, Owner: "access", Key: "UUID of a key that was deleted", Value: "JSON: the key, while what it left running is stopped", Needs: schema.References(schema.JSONOf[Key](len(uuid.UUID{})), "the work that a deleted key left running is not stopped: stop it manually")},
+		{Name: bucketSessions, Owner: "access", Key: "SHA-256 of a cookie, or key + time + SHA-256", Value: "JSON: whom the session stands for and until when, or only its end", Needs: schema.References(decodePass, "a session ends")},
+		{Name: bucketLinks, Owner: "access", Key: "SHA-256 of a link's secret, or instance + time + SHA-256, or zeros + instance", Value: "JSON: which instance a portal link leads to, what made it and until when, or only its end, or when codes were asked for", Needs: schema.References(decodePass, "a portal link ends")},
+		{Name: bucketAudit, Owner: "access", Key: "number", Value: "JSON: what was changed, when, by whom and from where", Needs: schema.References(decode, "a change is missing from the audit log")},
 	}
 }
 

@@ -45,6 +45,7 @@ import (
 	"postern/messages"
 	"postern/sandbox"
 	"postern/store"
+	"postern/store/schema"
 	"postern/whatsapp"
 	"postern/whatsapp/clientversion"
 	"postern/whatsapp/device"
@@ -140,8 +141,8 @@ func (a *App) Phone(number string) (p *sandbox.Phone, ok bool) {
 }
 
 // Buckets returns the buckets of the data file, except the store's own.
-func Buckets() []store.Bucket {
-	return store.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), erasure.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), record.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), receivers.Buckets(), access.Buckets(), samples.Buckets()))
+func Buckets() []schema.Bucket {
+	return schema.OwnedBy(instance.Owner, slices.Concat(instance.Buckets(), link.Buckets(), kept.Buckets(), later.Buckets(), erasure.Buckets(), webhooks.Buckets(), messages.Buckets(), device.Buckets(), record.Buckets(), optout.Buckets(), media.Buckets(), alerts.Buckets(), pace.Buckets(), idempotency.Buckets(), clientversion.Buckets(), delivery.Buckets(), logbook.Buckets(), pull.Buckets(), receivers.Buckets(), access.Buckets(), samples.Buckets()))
 }
 
 // Start opens the listeners and starts everything behind them.

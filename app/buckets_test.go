@@ -23,7 +23,7 @@ func TestNewBucketIsComplete(t *testing.T) {
 	drawn := packageComments(t)
 	for _, b := range Buckets() {
 		if b.Needs == nil && unchecked[b.Name] == "" {
-			t.Errorf("%s lacks Needs or Of, in Buckets() of %s: how a record is decoded, what it refers to and to which instance it belongs, see store.References", b.Name, b.Owner)
+			t.Errorf("%s lacks Needs or Of, in Buckets() of %s: how a record is decoded, what it refers to and to which instance it belongs, see schema.References", b.Name, b.Owner)
 		}
 		if b.Key == "" || b.Value == "" {
 			t.Errorf("%s lacks Key or Value, in Buckets() of %s: its encoding in words", b.Name, b.Owner)

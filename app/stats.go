@@ -8,6 +8,7 @@ import (
 	"postern/instance"
 	"postern/media/kept"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Statistics are the contents of a data file, and the kept files by it.
@@ -15,7 +16,7 @@ type Statistics = operator.Statistics
 
 // InspectFile returns the statistics of a data file that no program has open. It changes
 // nothing. buckets and errors are those of store.Inspect.
-func InspectFile(path string, buckets []store.Bucket) (s Statistics, err error) {
+func InspectFile(path string, buckets []schema.Bucket) (s Statistics, err error) {
 	if s.Inspection, err = store.Inspect(path, buckets); err != nil {
 		return s, err
 	}

@@ -19,9 +19,10 @@ import (
 	"filippo.io/age/armor"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
-var thing = store.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+var thing = schema.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
 
 var secrets = []byte(`{"globalAuthToken":"0123456789abcdef0123456789abcdef","jwtSecret":"fedcba9876543210fedcba9876543210"}`)
 
@@ -29,7 +30,7 @@ var secrets = []byte(`{"globalAuthToken":"0123456789abcdef0123456789abcdef","jwt
 func source(t *testing.T) Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "p.db")
-	s, err := store.Open(store.Options{Path: path, Buckets: []store.Bucket{thing}, NoSync: true, MinFree: 1})
+	s, err := store.Open(store.Options{Path: path, Buckets: []schema.Bucket{thing}, NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestArchiveMembers(t *testing.T) {
 	if got, err := os.ReadFile(filepath.Join(folder, "secrets.json")); err != nil || !bytes.Equal(got, secrets) {
 		t.Errorf("secrets %q %v", got, err)
 	}
-	if r, err := store.Check(t.Context(), filepath.Join(folder, "postern.db"), []store.Bucket{thing}); err != nil || r.Records != 300 || len(r.Faults) > 0 {
+	if r, err := store.Check(t.Context(), filepath.Join(folder, "postern.db"), []schema.Bucket{thing}); err != nil || r.Records != 300 || len(r.Faults) > 0 {
 		t.Errorf("data file: %+v %v", r, err)
 	}
 }

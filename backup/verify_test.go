@@ -15,6 +15,7 @@ import (
 	"filippo.io/age"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // checks returns the program's checks, with the bucket of these tests.
@@ -27,7 +28,7 @@ func checks() *Checks {
 			return nil
 		},
 		Data: func(_ context.Context, r io.ReaderAt, size int64) error {
-			return store.VerifyCopy(r, size, []store.Bucket{thing})
+			return store.VerifyCopy(r, size, []schema.Bucket{thing})
 		},
 	}
 }
@@ -70,7 +71,7 @@ func TestUnrestorableBackupIsNeverSaved(t *testing.T) {
 				if err := os.WriteFile(path, all.Bytes(), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				n, err := store.SnapshotFile(path, []store.Bucket{thing})
+				n, err := store.SnapshotFile(path, []schema.Bucket{thing})
 				if err != nil {
 					t.Fatal(err)
 				}

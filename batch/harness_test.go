@@ -19,6 +19,7 @@ import (
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // scripted is a fleet whose sends do what a test says. It is a real second
@@ -168,7 +169,7 @@ func openStoreTelling(t testing.TB, path string, onCommit func(int, time.Duratio
 }
 
 // withOutbox are the buckets of a data file of batches.
-func withOutbox() []store.Bucket {
+func withOutbox() []schema.Bucket {
 	return slices.Concat(record.Buckets(), outbox.Buckets(), optout.Buckets())
 }
 

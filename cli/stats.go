@@ -18,6 +18,7 @@ import (
 	"postern/app"
 	"postern/sandbox"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // statsCommand is `postern stats`: the contents of a data file by bucket.
@@ -94,7 +95,7 @@ func isOwn(ctx context.Context, settings string, args []string) bool {
 }
 
 // everyBucket returns the buckets of data files and of sandbox files.
-func everyBucket() []store.Bucket { return slices.Concat(app.Buckets(), sandbox.Buckets()) }
+func everyBucket() []schema.Bucket { return slices.Concat(app.Buckets(), sandbox.Buckets()) }
 
 func printStats(out io.Writer, i app.Statistics) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

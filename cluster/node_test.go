@@ -20,11 +20,12 @@ import (
 	"postern/cluster"
 	"postern/cluster/memory"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const lease = 10 * time.Second
 
-var thing = store.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+var thing = schema.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
 
 // world is a database and the nodes that share its cell.
 type world struct {
@@ -163,7 +164,7 @@ func (w *world) process(name, file string, change ...func(*cluster.Config)) *pro
 	p := &process{w: w, name: name, db: &link{Database: w.db}, file: file, done: make(chan struct{})}
 	cfg := cluster.Config{
 		Database: p.db, Cell: "main", Name: name, Address: "http://" + name, Lease: lease, Logger: slog.New(slog.DiscardHandler),
-		File:  store.Options{Path: file, Buckets: []store.Bucket{thing}, NoSync: true, MinFree: 1},
+		File:  store.Options{Path: file, Buckets: []schema.Bucket{thing}, NoSync: true, MinFree: 1},
 		Awake: func() time.Duration { return time.Since(w.start) },
 		Ended: func(err error) { p.ended.Store(&err) },
 	}

@@ -12,6 +12,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // body is as long as the body of a short text message.
@@ -56,7 +57,7 @@ func BenchmarkEmission(b *testing.B) {
 		b.Run(string(order), func(b *testing.B) {
 			r := newRig(b, Config{Log: true})
 			_ = r.s.Close()
-			s, err := store.Open(store.Options{Path: r.path, Buckets: append(Buckets(), store.Bucket{Name: "bare", Owner: "test", Append: true}), MinFree: 1})
+			s, err := store.Open(store.Options{Path: r.path, Buckets: append(Buckets(), schema.Bucket{Name: "bare", Owner: "test", Append: true}), MinFree: 1})
 			if err != nil {
 				b.Fatal(err)
 			}

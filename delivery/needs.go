@@ -8,6 +8,7 @@ import (
 	"postern/delivery/layout"
 	"postern/delivery/outbox"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // The rules between the buckets (see doc.go), for `postern check`. A start rebuilds missing
@@ -15,12 +16,12 @@ import (
 
 const noDelivery = "it is of a delivery that is not there"
 
-type needs struct{ look *store.Lookup }
+type needs struct{ look *schema.Lookup }
 
-func ask(of func(n needs, key, value []byte) []store.Need) func(*store.Lookup) store.Needs {
-	return func(look *store.Lookup) store.Needs {
+func ask(of func(n needs, key, value []byte) []schema.Need) func(*schema.Lookup) schema.Needs {
+	return func(look *schema.Lookup) schema.Needs {
 		n := needs{look}
-		return func(key, value []byte) []store.Need {
+		return func(key, value []byte) []schema.Need {
 			if key == nil {
 				return nil
 			}
@@ -45,31 +46,31 @@ func (n needs) first(p place) bool {
 }
 
 // ofRecord: a pending record is in the indexes of its lane, and has an alarm and its event.
-func (n needs) ofRecord(key, value []byte) (all []store.Need) {
+func (n needs) ofRecord(key, value []byte) (all []schema.Need) {
 	if len(key) != 8 {
-		return []store.Need{{Why: "a delivery is lost"}}
+		return []schema.Need{{Why: "a delivery is lost"}}
 	}
 	r, err := decodeRecord(binary.BigEndian.Uint64(key), value)
 	if err != nil {
-		return []store.Need{{Why: "a delivery is lost"}}
+		return []schema.Need{{Why: "a delivery is lost"}}
 	}
 	if !r.Waits() {
 		return nil
 	}
 	if r.EventSeq != 0 {
-		all = append(all, store.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "the event to deliver is lost"})
+		all = append(all, schema.Need{Bucket: events, Key: store.Key(r.EventSeq), Why: "the event to deliver is lost"})
 	}
 	p := placeOf(r)
 	if p.lane == OutboxLane {
 		entry := store.Key(r.OutboxSeq)
 		return append(
 			all,
-			store.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "the event to deliver is lost"},
-			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			schema.Need{Bucket: outbox.EntryBucket, Key: entry, Why: "the event to deliver is lost"},
+			schema.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
 		)
 	}
 	if p.line != 0 {
-		all = append(all, store.Need{
+		all = append(all, schema.Need{
 			Bucket: lines, Key: p.lineKey(), Value: p.lineValue(r.DueAt()), Why: "a delivery does not wait for its turn",
 			Is: func(raw []byte) bool { return len(raw) == 12 },
 		})
@@ -77,43 +78,43 @@ func (n needs) ofRecord(key, value []byte) (all []store.Need) {
 	if n.first(p) {
 		all = append(
 			all,
-			store.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
-			store.Need{Bucket: heads, Key: p.headKey(), Value: p.value(), Why: "a delivery is not among what waits"},
+			schema.Need{Bucket: dues, Key: p.dueKey(r.DueAt()), Value: p.value(), Why: "a delivery is never sent"},
+			schema.Need{Bucket: heads, Key: p.headKey(), Value: p.value(), Why: "a delivery is not among what waits"},
 		)
 		if p.instance != p.lane.Instance {
-			all = append(all, store.Need{Bucket: heads, Key: p.shareKey(), Value: []byte{}, Why: "a delivery is not among what waits of its instance"})
+			all = append(all, schema.Need{Bucket: heads, Key: p.shareKey(), Value: []byte{}, Why: "a delivery is not among what waits of its instance"})
 		}
 	}
 	alarm := expiry{r.ExpiresAt, expiryRecord, r.ID}
 	if !n.look.Has(expiries, expiry{r.ExpiresAt, expiryEvent, r.EventSeq}.key()) {
-		all = append(all, store.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "a delivery is never given up"})
+		all = append(all, schema.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "a delivery is never given up"})
 	}
 	return all
 }
 
 // ofDue, ofHead and ofLine: each row of an index is about a pending record.
-func (n needs) ofDue(key, _ []byte) []store.Need {
+func (n needs) ofDue(key, _ []byte) []schema.Need {
 	return n.waiting(key, 16, func(p place, r Record) bool { return bytes.Equal(p.dueKey(r.DueAt()), key) && n.first(p) })
 }
 
-func (n needs) ofHead(key, _ []byte) []store.Need {
+func (n needs) ofHead(key, _ []byte) []schema.Need {
 	return n.waiting(key, 8, func(p place, _ Record) bool {
 		return (bytes.Equal(p.headKey(), key) || bytes.Equal(p.shareKey(), key)) && n.first(p)
 	})
 }
 
-func (n needs) ofLine(key, _ []byte) []store.Need {
+func (n needs) ofLine(key, _ []byte) []schema.Need {
 	return n.waiting(key, 16, func(p place, _ Record) bool { return bytes.Equal(p.lineKey(), key) })
 }
 
-func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []store.Need {
+func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []schema.Need {
 	const why = "what is not there, or does not wait for that, counts as waiting"
 	_, rest, ok := parseLane(key)
 	if !ok || len(rest) != size {
-		return []store.Need{{Why: why}}
+		return []schema.Need{{Why: why}}
 	}
 	id := rest[size-8:]
-	return []store.Need{{
+	return []schema.Need{{
 		Bucket: records, Key: bytes.Clone(id), Why: why,
 		Is: recordIs(id, func(r Record) bool { return r.Waits() && right(placeOf(r), r) }),
 	}}
@@ -121,7 +122,7 @@ func (n needs) waiting(key []byte, size int, right func(place, Record) bool) []s
 
 // entryToRecord: a pending entry of the outbox has a pending record, or waits in the queue of
 // schema version 3.
-func entryToRecord(look *store.Lookup, key, _ []byte) (n store.Need) {
+func entryToRecord(look *schema.Lookup, key, _ []byte) (n schema.Need) {
 	seq, pending := outbox.PendingSeq(key)
 	if !pending {
 		return n
@@ -133,50 +134,50 @@ func entryToRecord(look *store.Lookup, key, _ []byte) (n store.Need) {
 	}
 	const why = "an event that waits is never sent"
 	if e.Record == 0 {
-		return store.Need{Why: why + "; the next start makes its record if it finds damage"}
+		return schema.Need{Why: why + "; the next start makes its record if it finds damage"}
 	}
 	r := batchRecord(e, "")
 	r.ID = e.Record
-	return store.Need{
+	return schema.Need{
 		Bucket: records, Key: store.Key(e.Record), Value: encodeRecord(r), Why: why,
 		Is: recordIs(store.Key(e.Record), func(r Record) bool { return r.Waits() && r.Lane == OutboxLane && r.OutboxSeq == seq }),
 	}
 }
 
 // toRecord refers from a row with a record's id in its key, at an offset, to the record.
-func toRecord(at int) store.Ref[[]byte] {
-	return func(_ *store.Lookup, key, _ []byte) store.Need {
-		return store.Need{Bucket: records, Key: key[at : at+8], Why: noDelivery}
+func toRecord(at int) schema.Ref[[]byte] {
+	return func(_ *schema.Lookup, key, _ []byte) schema.Need {
+		return schema.Need{Bucket: records, Key: key[at : at+8], Why: noDelivery}
 	}
 }
 
-func holdToEvent(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{Bucket: events, Key: key[:8], Why: "it holds an event that is not there"}
+func holdToEvent(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{Bucket: events, Key: key[:8], Why: "it holds an event that is not there"}
 }
 
 // ofEvent: an event that has not expired is found by its number and has an alarm; an expired one has neither.
-func (n needs) ofEvent(key, value []byte) (all []store.Need) {
+func (n needs) ofEvent(key, value []byte) (all []schema.Need) {
 	if len(key) != 8 {
-		return []store.Need{{Why: "an event is lost"}}
+		return []schema.Need{{Why: "an event is lost"}}
 	}
 	e, err := decodeEvent(binary.BigEndian.Uint64(key), value)
 	if err != nil {
-		return []store.Need{{Why: "an event is lost"}}
+		return []schema.Need{{Why: "an event is lost"}}
 	}
 	alarm := expiry{e.ExpiresAt, expiryEvent, e.Seq}
 	over := e.Sequence != 0 && !n.look.Has(expiries, alarm.key()) && !n.look.Has(positions, e.positionKey())
 	if !over {
-		all = append(all, store.Need{Bucket: positions, Key: e.positionKey(), Value: bytes.Clone(key), Why: "an event is not found by its number, and never removed with its instance"})
+		all = append(all, schema.Need{Bucket: positions, Key: e.positionKey(), Value: bytes.Clone(key), Why: "an event is not found by its number, and never removed with its instance"})
 	}
 	if e.Sequence != 0 && !over {
-		all = append(all, store.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "an event is never removed"})
+		all = append(all, schema.Need{Bucket: expiries, Key: alarm.key(), Value: []byte{}, Why: "an event is never removed"})
 	}
 	return all
 }
 
 // positionToEvent refers from a number to the event that has it.
-func positionToEvent(_ *store.Lookup, key, value []byte) store.Need {
-	n := store.Need{Why: "a number is of no event"}
+func positionToEvent(_ *schema.Lookup, key, value []byte) schema.Need {
+	n := schema.Need{Why: "a number is of no event"}
 	if seq, ok := digest.IDOf(value); ok {
 		n.Bucket, n.Key = events, value
 		n.Is = func(raw []byte) bool {
@@ -196,7 +197,7 @@ func decodeExpiry(key, _ []byte) (none struct{}, err error) {
 }
 
 // logReadable: what is kept beside the records can be read.
-func logReadable(_ *store.Lookup, key, value []byte) (n store.Need) {
+func logReadable(_ *schema.Lookup, key, value []byte) (n schema.Need) {
 	sizes := map[string]int{digest.KeyName: digest.KeySize, string(countsKey): 8 * len(Counts{}), string(globalAccessKey): 8}
 	switch size, known := sizes[string(key)]; {
 	case known && len(value) != size:
@@ -211,7 +212,7 @@ func logReadable(_ *store.Lookup, key, value []byte) (n store.Need) {
 func logOf(prefix, key []byte) bool { return bytes.HasPrefix(key, prefix) && len(key) == len(prefix)+8 }
 
 // blockToRecords: a block of the digest has a row for each existing record, and no other.
-func blockToRecords(look *store.Lookup, key, value []byte) (n store.Need) {
+func blockToRecords(look *schema.Lookup, key, value []byte) (n schema.Need) {
 	first := digest.FirstOf(binary.BigEndian.Uint64(key))
 	var there [digest.BlockRows]bool
 	for k := look.First(records, nil, store.Key(first)); len(k) == 8; k = look.First(records, nil, append(bytes.Clone(k), 0)) {
@@ -230,7 +231,7 @@ func blockToRecords(look *store.Lookup, key, value []byte) (n store.Need) {
 const wrongBlock = "lists and totals of deliveries may be wrong; the next start makes it anew"
 
 // backlogToPending: a count is about pending deliveries.
-func backlogToPending(look *store.Lookup, key, _ []byte) (n store.Need) {
+func backlogToPending(look *schema.Lookup, key, _ []byte) (n schema.Need) {
 	prefix := key
 	if bytes.Equal(key, allLanes) {
 		prefix = nil
@@ -244,7 +245,7 @@ func backlogToPending(look *store.Lookup, key, _ []byte) (n store.Need) {
 // lineNeeds scans the deliveries that wait in lines, then those that wait in none, and
 // compares both with the backlogs. It keeps one number in memory for each destination of each
 // instance.
-func lineNeeds(look *store.Lookup) store.Needs {
+func lineNeeds(look *schema.Lookup) schema.Needs {
 	n, waits, whole := needs{look}, map[string]Backlog{}, true
 	count := func(share []byte, size int) {
 		for _, key := range []string{string(share), string(allLanes)} {
@@ -252,7 +253,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 			waits[key] = Backlog{Pending: b.Pending + 1, Bytes: b.Bytes + int64(size)}
 		}
 	}
-	return func(key, value []byte) (all []store.Need) {
+	return func(key, value []byte) (all []schema.Need) {
 		if key != nil {
 			if lane, _, ok := parseLane(key); ok && len(value) == 12 {
 				count(lane.key(), int(binary.BigEndian.Uint32(value[8:])))
@@ -277,7 +278,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 		}
 		for key, b := range waits {
 			right := store.Key(b.Pending, b.Bytes)
-			all = append(all, store.Need{
+			all = append(all, schema.Need{
 				Bucket: backlogs, Key: []byte(key), Value: right, Why: "what waits is not what is counted",
 				Is: func(raw []byte) bool { return bytes.Equal(raw, right) },
 			})
@@ -288,7 +289,7 @@ func lineNeeds(look *store.Lookup) store.Needs {
 
 // Owner returns the key of an instance, nil for none and for a deleted instance whose rows
 // are being removed.
-func Owner(look *store.Lookup, instance int64) []byte {
+func Owner(look *schema.Lookup, instance int64) []byte {
 	key := store.Key(instance)
 	if instance == 0 || look.Has(forgets, key) {
 		return nil
@@ -296,14 +297,14 @@ func Owner(look *store.Lookup, instance int64) []byte {
 	return key
 }
 
-func keyOwner(look *store.Lookup, key, _ []byte) []byte {
+func keyOwner(look *schema.Lookup, key, _ []byte) []byte {
 	if len(key) < 8 {
 		return key
 	}
 	return Owner(look, int64(binary.BigEndian.Uint64(key)))
 }
 
-func recordOwner(look *store.Lookup, _, value []byte) []byte {
+func recordOwner(look *schema.Lookup, _, value []byte) []byte {
 	r, err := decodeRecord(0, value)
 	if err != nil {
 		return nil
@@ -311,7 +312,7 @@ func recordOwner(look *store.Lookup, _, value []byte) []byte {
 	return Owner(look, r.Instance)
 }
 
-func eventOwner(look *store.Lookup, _, value []byte) []byte {
+func eventOwner(look *schema.Lookup, _, value []byte) []byte {
 	e, err := decodeEvent(0, value)
 	if err != nil {
 		return nil

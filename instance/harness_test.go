@@ -18,6 +18,7 @@ import (
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // rig is a registry and a supervisor on a real file, with a network that the test controls.
@@ -280,7 +281,7 @@ func met(jid, lid, pushName string) event.ContactChange {
 	return event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName, PushName: given(pushName)}
 }
 
-func allBuckets() []store.Bucket {
+func allBuckets() []schema.Bucket {
 	return slices.Concat(Buckets(), webhooks.Buckets(), messages.Buckets(), delivery.Buckets())
 }
 

@@ -11,6 +11,7 @@ import (
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Import is an instance of another program with its data. Nil and empty parts are absent.
@@ -178,7 +179,7 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 
 // Names returns the ids of the instances in a data file that no program has open, by
 // name. buckets and errors are those of store.ScanFile.
-func Names(path string, buckets []store.Bucket) (map[string]int64, error) {
+func Names(path string, buckets []schema.Bucket) (map[string]int64, error) {
 	names := map[string]int64{}
 	err := store.ScanFile(path, buckets, instanceName, func(k, v []byte) error {
 		names[string(k)] = number(v)

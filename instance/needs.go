@@ -8,14 +8,15 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // References between the records of an instance. Records that belong to an instance are
-// deleted in its commit; their buckets declare it with [store.Bucket.Of].
+// deleted in its commit; their buckets declare it with [schema.Bucket.Of].
 
-// Owner requires the instance with that key: see [store.OwnedBy].
-func Owner(id []byte) store.Need {
-	return store.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
+// Owner requires the instance with that key: see [schema.OwnedBy].
+func Owner(id []byte) schema.Need {
+	return schema.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
 }
 
 // There returns ErrNotFound for a deleted instance. Other packages call it in commits
@@ -32,8 +33,8 @@ func There(tx *store.Tx, id int64) error {
 func unknownProxy([]byte) []byte { return []byte("{}") }
 
 // readableProxy is the need of a proxy to be readable.
-func readableProxy(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{
+func readableProxy(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{
 		Bucket: proxies, Key: key, Value: unknownProxy(key), Why: "an instance does not connect until its proxy is set again or deleted",
 		Is: func(raw []byte) bool { return json.Unmarshal(raw, new(storedProxy)) == nil },
 	}
@@ -49,18 +50,18 @@ func decodeInstance(key, value []byte) (r Record, err error) {
 }
 
 // toName is the reference of an instance to its name.
-func toName(_ *store.Lookup, key []byte, r Record) store.Need {
-	return store.Need{Bucket: instanceName, Key: []byte(r.Name), Value: key, Why: "another instance can be given its name"}
+func toName(_ *schema.Lookup, key []byte, r Record) schema.Need {
+	return schema.Need{Bucket: instanceName, Key: []byte(r.Name), Value: key, Why: "another instance can be given its name"}
 }
 
 // nameToInstance is the reference of a name to its instance. An instance of which only the
 // name is left is restored, so that its messages and keys remain; it is disconnected and
 // needs a new token.
-func nameToInstance(look *store.Lookup, key, value []byte) store.Need {
+func nameToInstance(look *schema.Lookup, key, value []byte) schema.Need {
 	if len(value) != 8 {
-		return store.Need{Why: "a name belongs to no instance"}
+		return schema.Need{Why: "a name belongs to no instance"}
 	}
-	n := store.Need{
+	n := schema.Need{
 		Bucket: instances, Key: value, Why: "only the name of an instance is left: its owner, token, description and attributes are lost",
 		Is: func(raw []byte) bool {
 			var r Record

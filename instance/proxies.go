@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 	"postern/whatsapp/proxy"
 )
 
@@ -69,7 +70,7 @@ func (r *Registry) Proxies() []SharedProxy {
 
 // ProxiesIn is Proxies for a data file that no program has open. buckets and errors are
 // those of store.ScanFile.
-func ProxiesIn(path string, buckets []store.Bucket) ([]SharedProxy, error) {
+func ProxiesIn(path string, buckets []schema.Bucket) ([]SharedProxy, error) {
 	names := map[int64]string{}
 	err := store.ScanFile(path, buckets, instances, func(k, v []byte) error {
 		var rec Record

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"postern/instance/webhooks"
-	"postern/store"
+	"postern/store/schema"
 )
 
 // Receiver is the receiver of an instance's events.
@@ -17,7 +17,7 @@ type Receiver struct {
 // Receivers returns the instances in a data file that no program has open, by name, with
 // their webhooks. It skips unreadable records. buckets and errors are those of
 // store.ScanFile.
-func Receivers(path string, buckets []store.Bucket) (all []Receiver, err error) {
+func Receivers(path string, buckets []schema.Bucket) (all []Receiver, err error) {
 	urls, err := webhooks.URLs(path, buckets)
 	if err != nil {
 		return nil, err

@@ -20,6 +20,7 @@ import (
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -29,12 +30,12 @@ const (
 )
 
 // Buckets returns the buckets of this package and of package automatic.
-func Buckets() []store.Bucket {
-	return append(automatic.Buckets(), []store.Bucket{
-		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: store.References(decodeInstance, "an instance is lost", toName)},
-		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: store.References(store.Sized(0), "", nameToInstance)},
-		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: store.References(store.Sized(0), "", readableProxy), Of: store.FirstID, Instead: unknownProxy},
-		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: store.References(store.JSONOf[Settings](0), "an instance has the default settings: set them again"), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return append(automatic.Buckets(), []schema.Bucket{
+		{Name: instances, Owner: "instance", Key: "id", Value: "JSON: name, status, owner, token, attributes", Needs: schema.References(decodeInstance, "an instance is lost", toName)},
+		{Name: instanceName, Owner: "instance", Key: "name", Value: "id", Needs: schema.References(schema.Sized(0), "", nameToInstance)},
+		{Name: proxies, Owner: "instance", Key: "instance id", Value: "JSON: url with its password, for what", Needs: schema.References(schema.Sized(0), "", readableProxy), Of: schema.FirstID, Instead: unknownProxy},
+		{Name: settingsBucket, Owner: "instance", Key: "instance id", Value: "JSON: what the instance does by itself", Needs: schema.References(schema.JSONOf[Settings](0), "an instance has the default settings: set them again"), Of: schema.FirstID},
 	}...)
 }
 

@@ -5,30 +5,31 @@ import (
 	"slices"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // toUUID and toNumber are the references of an upload to its entries in the index. An upload
 // of an older release gets its number at the start.
-func toUUID(_ *store.Lookup, key []byte, u Upload) store.Need {
+func toUUID(_ *schema.Lookup, key []byte, u Upload) schema.Need {
 	value := key[:8]
 	if u.Number != 0 {
 		value = slices.Concat(key[:8], store.Key(u.Number))
 	}
-	return store.Need{Bucket: uploadIDs, Key: key[8:], Value: value, Why: notIndexed}
+	return schema.Need{Bucket: uploadIDs, Key: key[8:], Value: value, Why: notIndexed}
 }
 
-func toNumber(_ *store.Lookup, key []byte, u Upload) store.Need {
+func toNumber(_ *schema.Lookup, key []byte, u Upload) schema.Need {
 	if u.Number == 0 {
-		return store.Need{}
+		return schema.Need{}
 	}
-	return store.Need{Bucket: uploadIDs, Key: store.Key(u.Number), Value: key, Why: notIndexed}
+	return schema.Need{Bucket: uploadIDs, Key: store.Key(u.Number), Value: key, Why: notIndexed}
 }
 
 const notIndexed = "messages cannot use an upload, and it is never removed"
 
 // toUpload is the reference of an id, by UUID or number, to its upload.
-func toUpload(_ *store.Lookup, key, value []byte) store.Need {
-	need := store.Need{Bucket: uploads, Why: "an id has no upload"}
+func toUpload(_ *schema.Lookup, key, value []byte) schema.Need {
+	need := schema.Need{Bucket: uploads, Why: "an id has no upload"}
 	switch {
 	case len(key) == 8 && len(value) == 24:
 		need.Key = value

@@ -13,6 +13,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // ErrNotFound reports that the instance has no upload with that id.
@@ -31,10 +32,10 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: store.References(store.JSONOf[Upload](24), "an upload is lost", toUUID, toNumber), Of: store.FirstID},
-		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID", Needs: store.References(store.Sized(0), "", toUpload)},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: uploads, Owner: "media", Key: "instance id + UUID", Value: "JSON: what a message needs to point to the file", Needs: schema.References(schema.JSONOf[Upload](24), "an upload is lost", toUUID, toNumber), Of: schema.FirstID},
+		{Name: uploadIDs, Owner: "media", Key: "UUID, or number", Value: "instance id + number, or instance id + UUID", Needs: schema.References(schema.Sized(0), "", toUpload)},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"postern/event"
 	"postern/internal/prune"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Names of the buckets, which are drawn in doc.go.
@@ -31,19 +32,19 @@ const (
 )
 
 // Buckets returns the buckets of this package. Their records belong to instances: see
-// [store.OwnedBy].
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message, when it was stored, whether it was deleted", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: store.FirstID},
-		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: store.References(store.Sized(0), "", keyToMessage)},
-		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: store.References(store.Sized(0), "", chatToMessage)},
+// [schema.OwnedBy].
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: messages, Owner: "messages", Key: "instance id + message id", Value: "JSON: the message, when it was stored, whether it was deleted", Append: true, Series: 8, Guards: true, When: messageStored, Needs: messageNeeds, Of: schema.FirstID},
+		{Name: messageKeys, Owner: "messages", Key: "instance id + key id, 0, chat", Value: "message id", Needs: schema.References(schema.Sized(0), "", keyToMessage)},
+		{Name: messageChats, Owner: "messages", Key: "instance id + chat, 0, message id; of history 0 and its time before that id", Value: "1: the account's own, 2: not; empty in older files", Needs: schema.References(schema.Sized(0), "", chatToMessage)},
 		{Name: chatNamesBucket, Owner: "messages", Key: "instance id + a name of a chat, 0, its other name", Value: "empty", Of: ownerOfName},
-		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: store.References(store.JSONOf[timerRecord](0), ""), Of: store.FirstID},
-		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Needs: store.References(store.Sized(0), "", voteToMessage), Of: store.FirstID},
-		{Name: awaitedReceipts, Owner: "messages", Key: "instance id + message id", Value: "when WhatsApp took a message to a person, in Unix milliseconds; 1 once it has a receipt, else 0", Append: true, Series: 8, Needs: store.References(store.Sized(16), "", awaitedToMessage), Of: store.FirstID},
-		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: store.References(store.Sized(0), "", updateToMessage)},
-		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: store.References(store.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: store.FirstID},
-		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: store.References(store.Sized(0), "", addressToContact)},
+		{Name: chatTimers, Owner: "messages", Key: "instance id + an address of a chat", Value: "JSON: the newest setting of its disappearing timer", Needs: schema.References(schema.JSONOf[timerRecord](0), ""), Of: schema.FirstID},
+		{Name: pollVotes, Owner: "messages", Key: "instance id + key id of a poll, 0, message id of a vote", Value: "empty", Needs: schema.References(schema.Sized(0), "", voteToMessage), Of: schema.FirstID},
+		{Name: awaitedReceipts, Owner: "messages", Key: "instance id + message id", Value: "when WhatsApp took a message to a person, in Unix milliseconds; 1 once it has a receipt, else 0", Append: true, Series: 8, Needs: schema.References(schema.Sized(16), "", awaitedToMessage), Of: schema.FirstID},
+		{Name: messageUpdates, Owner: "messages", Key: "instance id + message id + n", Value: "JSON: status and time", Fill: 0.75, Needs: schema.References(schema.Sized(0), "", updateToMessage)},
+		{Name: contacts, Owner: "messages", Key: "instance id + contact id", Value: "JSON: JIDs and names", Needs: schema.References(schema.JSONOf[Contact](16), "a contact is lost", toAddress(0), toAddress(1)), Of: schema.FirstID},
+		{Name: contactJIDs, Owner: "messages", Key: "instance id + phone JID or LID", Value: "contact id", Needs: schema.References(schema.Sized(0), "", addressToContact)},
 	}
 }
 

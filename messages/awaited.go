@@ -8,6 +8,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // watchedDay is how long ago a message fell due at most to be counted.
@@ -143,6 +144,6 @@ func (a *Archive) countUndelivered(instance int64, due time.Time) (is Undelivere
 }
 
 // awaitedToMessage is the reference of an awaited receipt to its message.
-func awaitedToMessage(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{Bucket: messages, Key: key, Why: "a receipt is awaited for a missing message"}
+func awaitedToMessage(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{Bucket: messages, Key: key, Why: "a receipt is awaited for a missing message"}
 }

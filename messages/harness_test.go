@@ -16,6 +16,7 @@ import (
 	"postern/delivery/publish"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 var bg = context.Background()
@@ -55,12 +56,12 @@ func there(tx *store.Tx, id int64) error {
 	return errNoInstance
 }
 
-func buckets() []store.Bucket {
-	owner := func(id []byte) store.Need {
-		return store.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
+func buckets() []schema.Bucket {
+	owner := func(id []byte) schema.Need {
+		return schema.Need{Bucket: instances, Key: bytes.Clone(id), Why: "it belongs to no instance"}
 	}
-	own := store.Bucket{Name: instances, Owner: "test", Key: "id", Value: "nothing"}
-	return store.OwnedBy(owner, slices.Concat([]store.Bucket{own}, Buckets(), delivery.Buckets()))
+	own := schema.Bucket{Name: instances, Owner: "test", Key: "id", Value: "nothing"}
+	return schema.OwnedBy(owner, slices.Concat([]schema.Bucket{own}, Buckets(), delivery.Buckets()))
 }
 
 func (r *rig) boot() {

@@ -7,7 +7,7 @@ import (
 
 	"postern/sandbox/network"
 	"postern/sandbox/phone"
-	"postern/store"
+	"postern/store/schema"
 )
 
 // Types of the server's interface.
@@ -56,7 +56,7 @@ func Open(cfg Config) (*Server, error) {
 func (s *Server) Control() http.Handler { return newControl(s.Server, s.log) }
 
 // Buckets describes the data file.
-func Buckets() []store.Bucket { return network.Buckets() }
+func Buckets() []schema.Bucket { return network.Buckets() }
 
 // RootKey returns the public root key of the sandbox with the data file at path. Its
 // errors are those of store.ScanFile.

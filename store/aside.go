@@ -11,6 +11,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // A damaged record affects no other record. It stays in its place, so that its owner gets
@@ -18,21 +20,16 @@ import (
 // damaged before anything can overwrite them. The copy is removed once the record is
 // whole again or deleted.
 
-var damagedBucket = Bucket{
-	Name: "damaged", Owner: "store", Key: "bucket, 0, key",
-	Value: "the bytes of a record that cannot be read, as they were found",
-}
-
 func asideKey(bucket string, key []byte) []byte { return Key(bucket, byte(0), key) }
 
 // setAside copies the damaged records, removes the copies that are no longer needed, and
 // returns the tally of the bucket.
-func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
+func setAside(tx *bolt.Tx, damaged []survey.Damaged) (t survey.Tally, err error) {
 	wanted := map[string][]byte{}
 	for _, d := range damaged {
-		if d.Bucket == metaBucket.Name {
+		if d.Bucket == schema.Meta.Name {
 			err = tx.Bucket([]byte(d.Bucket)).Delete(d.Key) // overwritten
-		} else if d.Bucket != damagedBucket.Name {
+		} else if d.Bucket != schema.Damaged.Name {
 			raw := tx.Bucket([]byte(d.Bucket)).Get(d.Key)
 			wanted[string(asideKey(d.Bucket, d.Key))] = bytes.Clone(raw)
 		}
@@ -40,7 +37,7 @@ func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
 			return t, fmt.Errorf("set record %s aside: %w", d, err)
 		}
 	}
-	aside := tx.Bucket([]byte(damagedBucket.Name))
+	aside := tx.Bucket([]byte(schema.Damaged.Name))
 	var healed [][]byte
 	c := aside.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
@@ -54,11 +51,11 @@ func setAside(tx *bolt.Tx, damaged []Damaged) (t tally, err error) {
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(wanted)) {
-		sealed := seal([]byte(k), wanted[k])
+		sealed := schema.Seal([]byte(k), wanted[k])
 		if err := aside.Put([]byte(k), sealed); err != nil {
 			return t, fmt.Errorf("set a record aside: %w", err)
 		}
-		t.add(sealed)
+		t.Add(sealed)
 	}
 	return t, nil
 }
@@ -101,7 +98,7 @@ func (a *asideSet) len() int {
 	return len(a.all)
 }
 
-// Damaged reports whether the bucket has records known to be damaged.
+// survey.Damaged reports whether the bucket has records known to be damaged.
 func (s *Store) Damaged(bucket string) bool {
 	s.aside.mu.Lock()
 	defer s.aside.mu.Unlock()
@@ -128,19 +125,19 @@ func (s *Store) Warnings() (all []string) {
 const maxToldAtStart = 100
 
 // tellFound logs what the survey at the start repaired or set aside.
-func (s *Store) tellFound(found *survey) {
-	for i, what := range found.mended {
+func (s *Store) tellFound(found *survey.Survey) {
+	for i, what := range found.Mended {
 		if i == maxToldAtStart {
-			s.log.Warn("more flipped bits were put right; check the disk and the memory", "count", len(found.mended)-i)
+			s.log.Warn("more flipped bits were put right; check the disk and the memory", "count", len(found.Mended)-i)
 			break
 		}
 		s.log.Warn("a flipped bit of the data file was put right; its disk or memory may be failing; check both, and keep backups elsewhere", "where", what)
 	}
-	if s.headLost = found.file.HeadLost; s.headLost {
+	if s.headLost = found.File.HeadLost; s.headLost {
 		s.log.Error("one of the two head pages of the data file is damaged; if it was the newer one, the last commit before this start is missing; check the disk")
 	}
-	for i, d := range found.damaged {
-		if d.Bucket == metaBucket.Name || d.Bucket == damagedBucket.Name {
+	for i, d := range found.Damaged {
+		if d.Bucket == schema.Meta.Name || d.Bucket == schema.Damaged.Name {
 			s.stats.damaged.Add(1)
 			s.log.Error("a damaged record of the store's own was replaced; check the disk", "record", d.String())
 			continue

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"postern/store/schema"
 )
 
 // keeper makes a file with a hundred records and finds some of them by their bytes, to
@@ -77,7 +79,7 @@ func TestADamagedRecordIsSetAsideAndTheRestRuns(t *testing.T) {
 			if _, err := tx.Get("thing", []byte("key-0500")); !errors.Is(err, ErrDamaged) {
 				t.Errorf("start %d: the damaged record: %v", start, err)
 			}
-			if raw, err := tx.Get(damagedBucket.Name, asideKey("thing", []byte("key-0500"))); err != nil || !bytes.Contains(raw, []byte("0500 of some length")) {
+			if raw, err := tx.Get(schema.Damaged.Name, asideKey("thing", []byte("key-0500"))); err != nil || !bytes.Contains(raw, []byte("0500 of some length")) {
 				t.Errorf("start %d: set aside was %q, %v", start, raw, err)
 			}
 			for i := range 1000 {
@@ -104,14 +106,14 @@ func TestADamagedRecordIsSetAsideAndTheRestRuns(t *testing.T) {
 	}
 	_ = s.Close()
 	s = openTest(t, path)
-	if rows, err := s.Rows(damagedBucket.Name); rows != 0 || err != nil {
+	if rows, err := s.Rows(schema.Damaged.Name); rows != 0 || err != nil {
 		t.Errorf("%d copies are left, %v", rows, err)
 	}
 }
 
 func TestAFlippedBitOfAKeyOrAChecksumIsPutRight(t *testing.T) {
 	path, image := keeper(t)
-	sum := string(seal([]byte("key-0500"), []byte("value-0500 of some length"))[:checksumSize])
+	sum := string(schema.Seal([]byte("key-0500"), []byte("value-0500 of some length"))[:schema.ChecksumSize])
 	cases := map[string][]byte{}
 	for _, bit := range []int{0, 3, 7} { // in order and out of order
 		for _, key := range []string{"key-0500", "key-0000", "key-0999"} {

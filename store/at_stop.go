@@ -5,6 +5,9 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // A start counts and verifies data kept beside its records, such as numbers by state. In
@@ -39,7 +42,7 @@ func (s *Store) AtStop(name string, buckets []string, value func() []byte) {
 // whole file. Call it before the buckets are changed.
 func (s *Store) Left(name string, buckets []string) (value []byte, ok bool) {
 	raw, found := s.left.records[name]
-	tallies := s.left.tallies.seal(buckets)
+	tallies := sealTallies(s.left.tallies, buckets)
 	if !found || tallies == nil || !bytes.HasPrefix(raw, tallies) {
 		return nil, false
 	}
@@ -49,16 +52,16 @@ func (s *Store) Left(name string, buckets []string) (value []byte, ok bool) {
 // left is what the last stop left, with the tallies of that time.
 type left struct {
 	records map[string][]byte
-	tallies tallies
+	tallies survey.Tallies
 }
 
 // leftBy returns what a survey found of it; nothing if the whole file was read.
-func leftBy(found *survey) left {
-	if !found.unread {
+func leftBy(found *survey.Survey) left {
+	if !found.Unread {
 		return left{}
 	}
-	l := left{records: map[string][]byte{}, tallies: found.holds()}
-	for key, value := range found.meta {
+	l := left{records: map[string][]byte{}, tallies: found.Holds()}
+	for key, value := range found.Meta {
 		if name, is := bytes.CutPrefix([]byte(key), []byte(leftPrefix)); is {
 			l.records[string(name)] = value
 		}
@@ -66,15 +69,15 @@ func leftBy(found *survey) left {
 	return l
 }
 
-// seal returns the tallies of some buckets as a record stores them; nil if one is not
+// sealTallies returns the tallies of some buckets as a record stores them; nil if one is not
 // known exactly.
-func (t tallies) seal(buckets []string) (raw []byte) {
+func sealTallies(t survey.Tallies, buckets []string) (raw []byte) {
 	for _, bucket := range buckets {
 		one, known := t[bucket]
-		if !known || one.vague {
+		if !known || one.Vague {
 			return nil
 		}
-		raw = append(raw, one.encode()...)
+		raw = append(raw, one.Encode()...)
 	}
 	return raw
 }
@@ -84,9 +87,9 @@ func (s *Store) leave(btx *bolt.Tx) error {
 	s.mu.Lock()
 	all := slices.Clone(s.leaving)
 	s.mu.Unlock()
-	meta := btx.Bucket([]byte(metaBucket.Name))
+	meta := btx.Bucket([]byte(schema.Meta.Name))
 	for _, l := range all {
-		key, record := leftKey(l.name), s.tallies.seal(l.buckets)
+		key, record := leftKey(l.name), sealTallies(s.tallies, l.buckets)
 		value := l.value()
 		if value == nil || record == nil {
 			if err := meta.Delete(key); err != nil {
@@ -95,7 +98,7 @@ func (s *Store) leave(btx *bolt.Tx) error {
 			continue
 		}
 		record = append(record, value...)
-		if err := meta.Put(key, seal(key, record)); err != nil {
+		if err := meta.Put(key, schema.Seal(key, record)); err != nil {
 			return err
 		}
 	}

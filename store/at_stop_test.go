@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"postern/store/schema"
 )
 
 // leaves opens the file like a program that leaves a value about the bucket thing.
@@ -69,7 +71,7 @@ func TestWhatAStopLeavesIsOfThoseRecordsOnly(t *testing.T) {
 			if was != c.found {
 				t.Errorf("found %q, want %q", was, c.found)
 			}
-			if _, ok := s.Left("test", []string{"thing", metaBucket.Name}); ok {
+			if _, ok := s.Left("test", []string{"thing", schema.Meta.Name}); ok {
 				t.Error("it is found for other buckets")
 			}
 			closed(t, s)

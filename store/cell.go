@@ -12,6 +12,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/internal/plural"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // A cell is a data set whose truth lies in a database, see [Engine]. The file of each
@@ -29,7 +31,7 @@ import (
 var metaCell = []byte("cell")
 
 // localMeta are the records of meta that are in no change.
-var localMeta = [][]byte{metaApplication, metaClean, metaProgram, metaCell}
+var localMeta = [][]byte{survey.Application, survey.Clean, survey.Program, metaCell}
 
 func isLocalMeta(key []byte) bool {
 	for _, local := range localMeta {
@@ -73,8 +75,8 @@ type membership struct {
 }
 
 // markOf returns the mark of a surveyed file; is is false if it has none.
-func markOf(found *survey) (m CellMark, is bool, err error) {
-	raw, is := found.meta[string(metaCell)]
+func markOf(found *survey.Survey) (m CellMark, is bool, err error) {
+	raw, is := found.Meta[string(metaCell)]
 	if !is {
 		return m, false, nil
 	}
@@ -86,9 +88,9 @@ func markOf(found *survey) (m CellMark, is bool, err error) {
 
 // place decides what the file may be opened as. It returns nil for a file that stands
 // alone.
-func (o *Options) place(found *survey) (*membership, error) {
+func (o *Options) place(found *survey.Survey) (*membership, error) {
 	mark, is, err := markOf(found)
-	id := string(found.meta[string(metaID)])
+	id := string(found.Meta[string(metaID)])
 	if mark.Moving > 0 && id == o.Follow {
 		mark = CellMark{Version: mark.Moving}
 	}
@@ -97,31 +99,21 @@ func (o *Options) place(found *survey) (*membership, error) {
 		return nil, err
 	case o.Follow == "" && (!is || mark.Alone && mark.Moving == 0):
 		return nil, nil
-	case o.Follow == "" && (mark.alone() || o.Alone || mark.Owned && found.clean()):
+	case o.Follow == "" && (mark.alone() || o.Alone || mark.Owned && found.Clean()):
 		mark.Alone, mark.Moving = true, 0
 		return &membership{mark: mark}, nil
 	case o.Follow == "":
 		return nil, ErrCopy
-	case (!is || mark.alone()) && found.empty():
+	case (!is || mark.alone()) && found.Empty():
 		return &membership{}, nil
 	case !is || mark.alone():
 		return nil, ErrNoCell
 	case id != o.Follow:
 		return nil, ErrOtherCell
-	case len(found.damaged) > 0:
-		return nil, fmt.Errorf("%w: %d of its records are damaged", ErrDiverged, len(found.damaged))
+	case len(found.Damaged) > 0:
+		return nil, fmt.Errorf("%w: %d of its records are damaged", ErrDiverged, len(found.Damaged))
 	}
 	return &membership{mark: mark}, nil
-}
-
-// empty reports whether the file has no record but those of the store.
-func (s *survey) empty() bool {
-	for name, t := range s.holds() {
-		if name != damagedBucket.Name && t.rows > 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // join writes the mark of the file, and the ID of the cell into a file that had none.
@@ -153,13 +145,13 @@ func (m CellMark) put(tx *bolt.Tx) error {
 }
 
 func putMeta(tx *bolt.Tx, key, value []byte) error {
-	return tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value))
+	return tx.Bucket([]byte(schema.Meta.Name)).Put(key, schema.Seal(key, value))
 }
 
 // Mark returns what the file says about its cell. is is false if it was never a copy.
 func (s *Store) Mark() (m CellMark, is bool, err error) {
 	err = s.View(func(tx *Tx) error {
-		raw, err := tx.Get(metaBucket.Name, metaCell)
+		raw, err := tx.Get(schema.Meta.Name, metaCell)
 		if err != nil || raw == nil {
 			return err
 		}
@@ -223,7 +215,7 @@ func (s *Store) enqueueChange(u *update) error {
 
 func (s *Store) apply(tx *Tx, changes []Change) (CellMark, error) {
 	mark := s.cell.mark
-	cell := map[string]tally{} // of the cell, as the changes say
+	cell := map[string]survey.Tally{} // of the cell, as the changes say
 	for _, c := range changes {
 		switch {
 		case c.Version <= mark.Version:
@@ -244,13 +236,13 @@ func (s *Store) apply(tx *Tx, changes []Change) (CellMark, error) {
 			return mark, err
 		}
 		b.changed = true
-		if err := b.SetSequence(want.sequence); err != nil {
+		if err := b.SetSequence(want.Sequence); err != nil {
 			return mark, err
 		}
 		got := s.tallies[name]
-		got.rows, got.sum = got.rows+b.change.rows, got.sum+b.change.sum
-		if mark.Version >= mark.Until && (got.rows != want.rows || got.sum != want.sum && !want.vague) {
-			return mark, fmt.Errorf("%w: at version %d its bucket %s has %s, and the cell has %d", ErrDiverged, mark.Version, name, plural.Of(got.rows, "record"), want.rows)
+		got.Rows, got.Sum = got.Rows+b.change.Rows, got.Sum+b.change.Sum
+		if mark.Version >= mark.Until && (got.Rows != want.Rows || got.Sum != want.Sum && !want.Vague) {
+			return mark, fmt.Errorf("%w: at version %d its bucket %s has %s, and the cell has %d", ErrDiverged, mark.Version, name, plural.Of(got.Rows, "record"), want.Rows)
 		}
 	}
 	tx.writes++
@@ -258,23 +250,23 @@ func (s *Store) apply(tx *Tx, changes []Change) (CellMark, error) {
 }
 
 // applyRow writes a row of a change, and notes in cell what it says about a bucket.
-func (tx *Tx) applyRow(r Row, cell map[string]tally) error {
+func (tx *Tx) applyRow(r Row, cell map[string]survey.Tally) error {
 	if r.Value != nil {
-		if _, whole := verify(r.Key, r.Value); !whole {
-			return fmt.Errorf("%w: the row %s has a wrong checksum in the database", ErrDiverged, recordName(r.Bucket, r.Key))
+		if _, whole := schema.Verify(r.Key, r.Value); !whole {
+			return fmt.Errorf("%w: the row %s has a wrong checksum in the database", ErrDiverged, schema.RecordName(r.Bucket, r.Key))
 		}
 	}
 	if _, known := tx.schema[r.Bucket]; !known {
 		return fmt.Errorf("%w (the cell has the bucket %.60q, which this release does not know)", ErrNewer, r.Bucket)
 	}
-	if r.Bucket == metaBucket.Name {
+	if r.Bucket == schema.Meta.Name {
 		return tx.applyMeta(r, cell)
 	}
 	b, err := tx.bucket(r.Bucket)
 	if err != nil {
 		return err
 	}
-	b.FillPercent = max(b.FillPercent, b.declared.fill(r.Key))
+	b.FillPercent = max(b.FillPercent, b.declared.FillFor(r.Key))
 	tx.writes++
 	if r.Value == nil {
 		tx.replaced(b, r.Key, b.Get(r.Key), nil)
@@ -284,20 +276,20 @@ func (tx *Tx) applyRow(r Row, cell map[string]tally) error {
 	return b.Put(r.Key, r.Value)
 }
 
-func (tx *Tx) applyMeta(r Row, cell map[string]tally) error {
-	meta := tx.bolt.Bucket([]byte(metaBucket.Name))
-	bucket, isTally := tallied(r.Key)
+func (tx *Tx) applyMeta(r Row, cell map[string]survey.Tally) error {
+	meta := tx.bolt.Bucket([]byte(schema.Meta.Name))
+	bucket, isTally := survey.Tallied(r.Key)
 	switch {
 	case isLocalMeta(r.Key):
 		return nil
 	case r.Value == nil:
 		return meta.Delete(r.Key)
-	case bytes.Equal(r.Key, metaVersion):
-		if version := binary.BigEndian.Uint32(append(r.Value[checksumSize:len(r.Value):len(r.Value)], 0, 0, 0, 0)); version > schemaVersion {
-			return fmt.Errorf("%w (the cell has schema %d, this release knows %d)", ErrNewer, version, schemaVersion)
+	case bytes.Equal(r.Key, survey.Version):
+		if version := binary.BigEndian.Uint32(append(r.Value[schema.ChecksumSize:len(r.Value):len(r.Value)], 0, 0, 0, 0)); version > schema.Version {
+			return fmt.Errorf("%w (the cell has schema %d, this release knows %d)", ErrNewer, version, schema.Version)
 		}
 	case isTally:
-		t, ok := decodeTally(r.Value[checksumSize:])
+		t, ok := survey.DecodeTally(r.Value[schema.ChecksumSize:])
 		if _, known := tx.schema[bucket]; !ok || !known {
 			return fmt.Errorf("%w (the cell has the bucket %.60q, which this release does not know)", ErrNewer, bucket)
 		}
@@ -316,7 +308,7 @@ func (s *Store) Lead(ctx context.Context, e Engine, version uint64, stamp time.T
 		return err
 	}
 	return s.Update(ctx, func(tx *Tx) error {
-		return errors.Join(tx.putMeta(metaVersion, binary.BigEndian.AppendUint32(nil, schemaVersion)), tx.putMeta(metaID, []byte(s.id)))
+		return errors.Join(tx.putMeta(survey.Version, binary.BigEndian.AppendUint32(nil, schema.Version)), tx.putMeta(metaID, []byte(s.id)))
 	})
 }
 

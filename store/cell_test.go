@@ -16,6 +16,9 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 const testCell = "0123456789abcdef0123456789abcdef"
@@ -115,12 +118,12 @@ func contents(t *testing.T, s *Store) map[string]string {
 	all := map[string]string{}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
-			if string(name) == damagedBucket.Name {
+			if string(name) == schema.Damaged.Name {
 				return nil
 			}
 			all[string(name)] = fmt.Sprint(b.Sequence())
 			return b.ForEach(func(k, v []byte) error {
-				if string(name) != metaBucket.Name || !isLocalMeta(k) {
+				if string(name) != schema.Meta.Name || !isLocalMeta(k) {
 					all[string(name)+"/"+string(k)] = string(v)
 				}
 				return nil
@@ -349,7 +352,7 @@ func TestFollowerNoticesThatItDiffers(t *testing.T) {
 	put(t, s, "a", "1")
 	f := openTest(t, path, follow)
 	d.catchUp(t, f)
-	f.tallies["thing"] = tally{rows: 1, sum: 7}
+	f.tallies["thing"] = survey.Tally{Rows: 1, Sum: 7}
 	put(t, s, "b", "1")
 	if err := f.Apply(d.after(markOfStore(t, f).Version)); !errors.Is(err, ErrDiverged) {
 		t.Errorf("Apply returned %v", err)
@@ -379,16 +382,16 @@ func TestFollowerAppliesOnlyTheNextChange(t *testing.T) {
 
 func TestStandbyRefusesWhatANewerReleaseWrote(t *testing.T) {
 	version := func(n byte) Row {
-		return Row{metaBucket.Name, metaVersion, seal(metaVersion, []byte{0, 0, 0, n})}
+		return Row{schema.Meta.Name, survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, n})}
 	}
 	for name, row := range map[string]Row{
-		"schema": version(schemaVersion + 1),
-		"bucket": {"later", []byte("a"), seal([]byte("a"), nil)},
-		"tally":  {metaBucket.Name, tallyKey("later"), seal(tallyKey("later"), tally{}.encode())},
+		"schema": version(schema.Version + 1),
+		"bucket": {"later", []byte("a"), schema.Seal([]byte("a"), nil)},
+		"tally":  {schema.Meta.Name, survey.TallyKey("later"), schema.Seal(survey.TallyKey("later"), survey.Tally{}.Encode())},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := openTest(t, filepath.Join(t.TempDir(), "a.db"), follow)
-			if err := f.Apply([]Change{{Version: 1, Rows: []Row{version(schemaVersion), row}}}); !errors.Is(err, ErrNewer) {
+			if err := f.Apply([]Change{{Version: 1, Rows: []Row{version(schema.Version), row}}}); !errors.Is(err, ErrNewer) {
 				t.Errorf("Apply returned %v", err)
 			}
 			if m := markOfStore(t, f); m.Version != 0 {
@@ -399,7 +402,7 @@ func TestStandbyRefusesWhatANewerReleaseWrote(t *testing.T) {
 	f := openTest(t, filepath.Join(t.TempDir(), "b.db"), follow)
 	broken := Row{"thing", []byte("a"), []byte("0000 not its checksum")}
 	if err := f.Apply([]Change{{Version: 1, Rows: []Row{broken}}}); !errors.Is(err, ErrDiverged) {
-		t.Errorf("a row with a wrong checksum: %v", err)
+		t.Errorf("a row with a wrong checkSum: %v", err)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Report is what Check found.
@@ -26,8 +28,8 @@ type Report struct {
 // buckets are those of all packages but store, as for Open. The errors are those of Open
 // for a file that cannot be examined: ErrLocked while a program has it open, ErrForeign,
 // ErrNewer.
-func Check(ctx context.Context, path string, buckets []Bucket) (Report, error) {
-	sch, err := newSchema(buckets)
+func Check(ctx context.Context, path string, buckets []schema.Bucket) (Report, error) {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return Report{}, err
 	}
@@ -43,78 +45,43 @@ func Check(ctx context.Context, path string, buckets []Bucket) (Report, error) {
 	return r, nil
 }
 
-func check(ctx context.Context, f *os.File, sch schema) (r Report, err error) {
+func check(ctx context.Context, f *os.File, sch schema.Schema) (r Report, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return r, err
 	}
 	r.Bytes = info.Size()
-	found, err := readSurvey(f, info.Size())
+	found, err := survey.Read(f, info.Size())
 	if err = explain(err); errors.Is(err, ErrCorrupt) {
 		r.Faults = append(r.Faults, err.Error()+", which costs everything")
 		return r, nil
 	}
 	if err == nil {
-		err = found.identify(sch)
+		err = found.Identify(sch)
 	}
 	if err != nil {
 		return r, err
 	}
 	data, done := files.Map(f, info.Size())
 	defer done()
-	r, err = found.report(ctx, data, sch)
+	r, err = report(ctx, found, data, sch)
 	r.Bytes = info.Size()
 	return r, err
 }
 
 // report returns everything found in the file that data reads, except its size.
-func (s *survey) report(ctx context.Context, data io.ReaderAt, sch schema) (r Report, err error) {
-	r.Buckets = len(s.buckets)
-	for name, t := range s.buckets {
-		if name != metaBucket.Name {
-			r.Records += int(t.rows)
+func report(ctx context.Context, found *survey.Survey, data io.ReaderAt, sch schema.Schema) (r Report, err error) {
+	r.Buckets = len(found.Buckets)
+	for name, t := range found.Buckets {
+		if name != schema.Meta.Name {
+			r.Records += int(t.Rows)
 		}
 	}
-	r.Faults = s.tell(sch)
-	if len(s.faults) > 0 {
+	r.Faults = found.Report(sch)
+	if len(found.Faults) > 0 {
 		return r, nil
 	}
-	more, err := lacks(ctx, data, int64(s.file.Pages())*int64(s.file.PageSize()), sch)
+	more, err := sch.Lacks(ctx, data, int64(found.File.Pages())*int64(found.File.PageSize()))
 	r.Faults = append(r.Faults, more...)
-	return r, err
-}
-
-const putRight = "; the next start puts it right"
-
-// tell lists all faults.
-func (s *survey) tell(sch schema) (all []string) {
-	if len(s.file.Mends) > 0 {
-		all = append(all, "a head page has a flipped bit"+putRight)
-	}
-	if s.file.HeadLost {
-		all = append(all, "a head page cannot be read, which costs the last commit if it was the newer one")
-	}
-	for _, f := range s.faults {
-		text := f.Error()
-		if cost := f.Cost(); cost != "" {
-			text += ", which costs " + cost
-		}
-		if f.Mend != nil {
-			text += putRight
-		}
-		all = append(all, text)
-	}
-	for _, d := range s.damaged {
-		text := fmt.Sprintf("record %s is damaged (%s)", d, sch[d.Bucket].Value)
-		if d.mend != nil {
-			text += putRight
-		} else {
-			text += "; the next start sets it aside"
-		}
-		all = append(all, text)
-	}
-	for _, err := range s.judgeAll(sch) {
-		all = append(all, err.Error())
-	}
-	return all
+	return r, explain(err)
 }

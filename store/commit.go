@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -199,7 +200,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	if err := s.finishShared(start(), &made); err != nil {
 		return good, refused, false, err
 	}
-	next, err := s.tallies.write(btx, &open)
+	next, err := writeTallies(btx, &open, s.tallies)
 	if err == nil && !s.follows() {
 		err = s.clock.Keep(start().putMeta, s.opts.Now(), s.running(), false)
 	}
@@ -215,7 +216,7 @@ func (s *Store) attempt(group []*update) (rest, refused []*update, again bool, e
 	if err != nil {
 		return good, refused, false, err
 	}
-	s.tallies.apply(next)
+	maps.Copy(s.tallies, next)
 	s.aside.heal(made.healed)
 	if made.woken {
 		s.woken.ring()

@@ -13,6 +13,8 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // compactStep is the number of bytes of records that one transaction of a compaction
@@ -27,8 +29,8 @@ const (
 // end of ctx, leaves the file as it was. It needs as much free space as the file has
 // records. before and after are the sizes in bytes. Errors are those of [Check], and
 // ErrCorrupt for a file with any fault, which is not changed.
-func Compact(ctx context.Context, path string, buckets []Bucket) (before, after int64, err error) {
-	sch, err := newSchema(buckets)
+func Compact(ctx context.Context, path string, buckets []schema.Bucket) (before, after int64, err error) {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -48,24 +50,24 @@ func Compact(ctx context.Context, path string, buckets []Bucket) (before, after 
 	return before, after, nil
 }
 
-func compact(ctx context.Context, f *os.File, path string, sch schema) (before, after int64, err error) {
+func compact(ctx context.Context, f *os.File, path string, sch schema.Schema) (before, after int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, 0, err
 	}
 	before = info.Size()
-	found, err := readSurvey(f, before)
+	found, err := survey.Read(f, before)
 	if err == nil {
-		err = found.identify(sch)
+		err = found.Identify(sch)
 	}
 	if err != nil {
 		return 0, 0, err
 	}
-	if faults := found.tell(sch); len(faults) > 0 {
+	if faults := found.Report(sch); len(faults) > 0 {
 		return 0, 0, fmt.Errorf("%w: %s", ErrCorrupt, faults[0])
 	}
 	removeLeftovers(path) // of a compaction that was killed
-	needs := found.file.Used() * uint64(found.file.PageSize())
+	needs := found.File.Used() * uint64(found.File.PageSize())
 	if free, known := files.FreeBytes(filepath.Dir(path)); known && free < needs {
 		return 0, 0, fmt.Errorf("the copy takes up to %d MiB beside the file, and %d MiB are free: make room first", needs>>20, free>>20)
 	}
@@ -84,7 +86,7 @@ func compact(ctx context.Context, f *os.File, path string, sch schema) (before, 
 // makeCopy writes the copy beside the file at path, with the permissions of other. It
 // returns the name and the size of the copy once that is on disk and closed, since some
 // systems cannot rename an open file. On an error there is no copy.
-func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo) (name string, size int64, err error) {
+func makeCopy(ctx context.Context, found *survey.Survey, path string, other os.FileInfo) (name string, size int64, err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {
 		return "", 0, err
@@ -97,7 +99,7 @@ func makeCopy(ctx context.Context, found *survey, path string, other os.FileInfo
 	if err := files.OwnedAs(f, other); err != nil {
 		return "", 0, err
 	}
-	if err := writeCompact(ctx, found.file, f); err != nil {
+	if err := writeCompact(ctx, found.File, f); err != nil {
 		return "", 0, err
 	}
 	if size, err = sameAs(f, found); err != nil {
@@ -129,7 +131,7 @@ func writeCompact(ctx context.Context, from *pages.File, to *os.File) error {
 		},
 	})
 	if err == nil && len(faults) > 0 {
-		err = describe(faults)
+		err = survey.Describe(faults)
 	}
 	if err != nil {
 		c.drop()
@@ -211,17 +213,17 @@ func (c *copying) drop() {
 }
 
 // sameAs compares a copy with what was found in the original.
-func sameAs(f *os.File, original *survey) (size int64, err error) {
+func sameAs(f *os.File, original *survey.Survey) (size int64, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return 0, err
 	}
-	is, err := readSurvey(f, info.Size())
+	is, err := survey.Read(f, info.Size())
 	switch {
 	case err != nil:
-	case len(is.faults) > 0:
-		err = describe(is.faults)
-	case len(is.damaged) > 0 || !maps.Equal(is.holds(), original.holds()) || !maps.EqualFunc(is.meta, original.meta, func(a, b []byte) bool { return string(a) == string(b) }):
+	case len(is.Faults) > 0:
+		err = survey.Describe(is.Faults)
+	case len(is.Damaged) > 0 || !maps.Equal(is.Holds(), original.Holds()) || !maps.EqualFunc(is.Meta, original.Meta, func(a, b []byte) bool { return string(a) == string(b) }):
 		err = fmt.Errorf("%w: the copy is not what was copied; the memory or the disk may be failing", ErrCorrupt)
 	}
 	return info.Size(), err

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // marked is the value of exactly one record.
@@ -247,9 +249,9 @@ func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
 	}
 }
 
-func mustSchema(t *testing.T) schema {
+func mustSchema(t *testing.T) schema.Schema {
 	t.Helper()
-	sch, err := newSchema(declared)
+	sch, err := withOwn(declared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +338,7 @@ func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := readSurvey(f, info.Size())
+	found, err := survey.Read(f, info.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +374,7 @@ func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := readSurvey(f, info.Size())
+	found, err := survey.Read(f, info.Size())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +391,7 @@ func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	if err := os.Symlink(victim, copied.Name()); err != nil {
 		t.Skip(err)
 	}
-	if err := writeCompact(t.Context(), found.file, copied); err == nil {
+	if err := writeCompact(t.Context(), found.File, copied); err == nil {
 		t.Error("it was written to another file")
 	}
 	if info, err := os.Stat(victim); err != nil || info.Size() != 0 {
@@ -447,7 +449,7 @@ func TestAnInspectionCountsWhatIsThere(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	s := openTest(t, path, func(o *Options) { o.Now = func() time.Time { return at } })
 	for i := range 300 {
-		put(t, s, fmt.Sprintf("%04d", i), strings.Repeat("x", 96-checksumSize))
+		put(t, s, fmt.Sprintf("%04d", i), strings.Repeat("x", 96-schema.ChecksumSize))
 	}
 	appendEntries(t, s, 2)
 	at = at.Add(time.Hour)

@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
 )
 
 func TestDeletePrefixRemovesDamagedRecordsToo(t *testing.T) {
-	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: []Bucket{{Name: "thing", Owner: "test", Key: "k", Value: "v"}}})
+	s, err := Open(Options{Path: filepath.Join(t.TempDir(), "t.db"), Buckets: []schema.Bucket{{Name: "thing", Owner: "test", Key: "k", Value: "v"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@
 //
 // # Damage
 //
-// Open reads the whole file with package pages before bbolt maps it: bbolt would crash on
+// Open reads the whole file with package survey before bbolt maps it: bbolt would crash on
 // many kinds of damage and miss the rest. A large file that is as an orderly stop left it
 // is not read again, see stopped.go. Each commit notes in meta, for each bucket that it
 // changed, the number of records, the sum of their checksums and the number given last.
@@ -42,7 +42,7 @@
 // damaged, and the rest of the file works. Damage that a transaction meets later ends the
 // process through Options.Fatal.
 //
-// Packages declare their buckets as Bucket values. Open refuses two owners of one name
+// Packages declare their buckets, see package schema. Open refuses two owners of one name
 // and creates what is missing. Keys are built with Key, whose big-endian integers make
 // bbolt's byte order equal to the numeric order.
 package store

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"postern/store/survey"
 )
 
 // Errors of Open, View and Update. Those of Open say in their text what to do.
@@ -10,11 +12,11 @@ var (
 	// ErrLocked: another process has the file open.
 	ErrLocked = errors.New("the data file is in use: another Postern is already running on it; stop that one first, or set store.path to another file")
 	// ErrForeign: the file is not a Postern data file.
-	ErrForeign = errors.New("this is not a Postern data file; set store.path to another file, or move this one away")
+	ErrForeign = survey.ErrForeign
 	// ErrCorrupt: the file is damaged beyond single records.
-	ErrCorrupt = errors.New("the data file is damaged")
+	ErrCorrupt = survey.ErrCorrupt
 	// ErrNewer: the file was written by a newer release.
-	ErrNewer = errors.New("the data file was written by a newer Postern; start that version, or restore an older backup")
+	ErrNewer = survey.ErrNewer
 	// ErrMissing: there is no file.
 	ErrMissing = errors.New("there is no such data file; the first start makes the one that store.path names")
 	// ErrNoAccess: a file that is only to be read cannot be.

@@ -15,6 +15,8 @@ import (
 
 	"postern/internal/plural"
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // With the build tag everycell, every data file of a test is the copy of a cell in
@@ -176,16 +178,16 @@ func newMemoryCell(id string) (c *memoryCell, err error) {
 }
 
 // holds reports whether the cell has what a file with these tallies has.
-func (c *memoryCell) holds(all tallies) bool {
+func (c *memoryCell) holds(all survey.Tallies) bool {
 	if c == nil {
 		return false
 	}
 	for name, want := range all {
-		var got tally
-		if r, is := c.rows[metaBucket.Name+"\x00"+string(tallyKey(name))]; is {
-			got, _ = decodeTally(r.Value[checksumSize:])
+		var got survey.Tally
+		if r, is := c.rows[schema.Meta.Name+"\x00"+string(survey.TallyKey(name))]; is {
+			got, _ = survey.DecodeTally(r.Value[schema.ChecksumSize:])
 		}
-		if name != damagedBucket.Name && (got.rows != want.rows || got.sum != want.sum || got.sequence != want.sequence) {
+		if name != schema.Damaged.Name && (got.Rows != want.Rows || got.Sum != want.Sum || got.Sequence != want.Sequence) {
 			return false
 		}
 	}

@@ -16,6 +16,8 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // mmapSize is the address space reserved at once: to remap a growing file, the writer would
@@ -25,7 +27,7 @@ const mmapSize = 1 << 30
 // openFile opens the bbolt file at path. If there is none, it creates the file under
 // another name and moves it into place. The file is surveyed under bbolt's lock before
 // bbolt reads it.
-func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
+func openFile(path string, sch schema.Schema, noSync bool) (*bolt.DB, *survey.Survey, error) {
 	folder := filepath.Dir(path)
 	if err := makeFolder(folder, noSync); err != nil {
 		return nil, nil, explain(err)
@@ -61,7 +63,7 @@ func openFile(path string, sch schema, noSync bool) (*bolt.DB, *survey, error) {
 // create builds a complete empty file under another name and links it to its place. A
 // crash leaves either no file or a whole one. A second process that creates the file at
 // the same moment keeps the first one's file instead of replacing it.
-func create(path string, sch schema) error {
+func create(path string, sch schema.Schema) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+leftoverSuffix+"*")
 	if err != nil {
 		return err
@@ -161,7 +163,7 @@ func explain(err error) error {
 		return fmt.Errorf("%w (%w)", ErrMissing, err)
 	case errors.Is(err, pages.ErrForeign), errors.Is(err, syscall.EISDIR):
 		return ErrForeign
-	case errors.As(err, new(*pages.Fault)), errors.Is(err, errTooManyDamaged):
+	case errors.As(err, new(*pages.Fault)), errors.Is(err, survey.ErrTooManyDamaged):
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case errors.Is(err, fs.ErrPermission), files.IsReadOnly(err):
 		return fmt.Errorf("%w (%w)", ErrReadOnly, err)

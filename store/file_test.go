@@ -15,6 +15,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 func TestOpenExplainsWhatIsWrongWithTheFile(t *testing.T) {
@@ -90,7 +92,7 @@ func newerSchema(t *testing.T) []byte {
 	path := filepath.Join(t.TempDir(), "n.db")
 	s := openTest(t, path)
 	_ = s.db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion + 1}))
+		return tx.Bucket([]byte("meta")).Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, schema.Version + 1}))
 	})
 	_ = s.Close()
 	b, _ := os.ReadFile(path)
@@ -107,7 +109,7 @@ func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	buckets := declared
-	versions := fmt.Sprintf("(schema %d, this release knows %d)", schemaVersion+1, schemaVersion)
+	versions := fmt.Sprintf("(schema %d, this release knows %d)", schema.Version+1, schema.Version)
 	for what, open := range map[string]func() error{
 		"Open":         func() error { _, err := Open(Options{Path: path, Buckets: buckets}); return err },
 		"Check":        func() error { _, err := Check(t.Context(), path, buckets); return err },
@@ -319,8 +321,8 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte("meta"))
 		return errors.Join(
-			meta.Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1})),
-			meta.Delete(tallyKey("entry")), // version 1 had no tallies
+			meta.Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, 1})),
+			meta.Delete(survey.TallyKey("entry")), // version 1 had no tallies
 			tx.DeleteBucket([]byte("entry")),
 		)
 	})
@@ -330,13 +332,13 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 	s = openTest(t, path)
 	var version []byte
 	err = s.db.View(func(tx *bolt.Tx) error {
-		version, _ = verify(metaVersion, tx.Bucket([]byte("meta")).Get(metaVersion))
+		version, _ = schema.Verify(survey.Version, tx.Bucket([]byte("meta")).Get(survey.Version))
 		if tx.Bucket([]byte("entry")) == nil {
 			t.Error("a bucket that the earlier version had not is missing")
 		}
 		return nil
 	})
-	if err != nil || !bytes.Equal(version, []byte{0, 0, 0, schemaVersion}) {
+	if err != nil || !bytes.Equal(version, []byte{0, 0, 0, schema.Version}) {
 		t.Errorf("schema version %x, %v", version, err)
 	}
 }
@@ -344,10 +346,10 @@ func TestAnOlderFileIsTakenOver(t *testing.T) {
 // TestAnEmptyBucketOfAnEarlierVersionGoes if no release declares it any more; a bucket
 // with a record makes the file one of a newer release.
 func TestAnEmptyBucketOfAnEarlierVersionGoes(t *testing.T) {
-	former := Bucket{Name: "former", Owner: "test", Key: "any", Value: "any"}
+	former := schema.Bucket{Name: "former", Owner: "test", Key: "any", Value: "any"}
 	for rows, want := range []error{nil, ErrNewer} {
 		path := filepath.Join(t.TempDir(), "p.db")
-		s := openTest(t, path, func(o *Options) { o.Buckets = append([]Bucket{former}, declared...) })
+		s := openTest(t, path, func(o *Options) { o.Buckets = append([]schema.Bucket{former}, declared...) })
 		put(t, s, "a", "1")
 		change(t, s, func(tx *Tx) error {
 			for i := range rows {
@@ -393,7 +395,7 @@ func earlier(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))
+		return tx.Bucket([]byte("meta")).Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, schema.Version - 1}))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

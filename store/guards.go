@@ -3,6 +3,8 @@ package store
 import (
 	"bytes"
 	"fmt"
+
+	"postern/store/schema"
 )
 
 // bbolt never splits a page without leaving three of its records to the right half. Where
@@ -10,11 +12,6 @@ import (
 // records half empty for good. Three keys without content, the guards, therefore stand
 // behind the last record of a series. They move to the right half, and the page that is
 // left behind is as full as possible. Readers never see them.
-const (
-	guardTail  = 8 // bytes of a guard's key behind the name of its series
-	firstGuard = 0xFD
-)
-
 // guard puts the guards behind the series of key, unless they are there already.
 func (tx *Tx) guard(b *opened, key []byte) error {
 	declared := b.declared
@@ -22,11 +19,11 @@ func (tx *Tx) guard(b *opened, key []byte) error {
 		return nil
 	}
 	b.guarded = declared.Series == 0
-	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, guardTail)...)
+	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, schema.GuardTail)...)
 	if b.Get(last) != nil {
 		return nil
 	}
-	for n := firstGuard; n <= 0xFF; n++ {
+	for n := schema.FirstGuard; n <= 0xFF; n++ {
 		last[len(last)-1] = byte(n)
 		sealed := tx.openings.seal(last, nil)
 		tx.replaced(b, last, b.replacedBy(last), sealed)
@@ -36,18 +33,4 @@ func (tx *Tx) guard(b *opened, key []byte) error {
 		}
 	}
 	return nil
-}
-
-// isGuard reports whether a key of the bucket is a guard. Numbers in keys never get as
-// large as those of guards.
-func (b Bucket) isGuard(key []byte) bool {
-	if !b.Guards || len(key) != b.Series+guardTail || key[len(key)-1] < firstGuard {
-		return false
-	}
-	for _, c := range key[b.Series : len(key)-1] {
-		if c != 0xFF {
-			return false
-		}
-	}
-	return true
 }

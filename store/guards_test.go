@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"postern/internal/nightly"
+	"postern/store/schema"
 )
 
 func guardedStore(t *testing.T, series int) *Store {
 	t.Helper()
 	s, err := Open(Options{
 		Path: filepath.Join(t.TempDir(), "g.db"), NoSync: true, MinFree: 1,
-		Buckets: []Bucket{{Name: "log", Owner: "test", Append: true, Series: series, Guards: true}},
+		Buckets: []schema.Bucket{{Name: "log", Owner: "test", Append: true, Series: series, Guards: true}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +150,7 @@ func TestGuardsComeBackWithTheNextRecord(t *testing.T) {
 			}
 			c := b.Cursor()
 			for k, _ := c.First(); k != nil; k, _ = c.Next() {
-				if b.declared.isGuard(k) {
+				if b.declared.IsGuard(k) {
 					guards++
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 var metaID = []byte("id")
@@ -19,12 +21,12 @@ func (s *Store) ID() string { return s.id }
 
 // identified returns the ID of a surveyed file. If it has none, identified draws and
 // writes one.
-func identified(tx *bolt.Tx, found *survey) (string, error) {
-	if id := found.meta[string(metaID)]; len(id) > 0 {
+func identified(tx *bolt.Tx, found *survey.Survey) (string, error) {
+	if id := found.Meta[string(metaID)]; len(id) > 0 {
 		return string(id), nil
 	}
 	id := newFileID()
-	return id, tx.Bucket([]byte(metaBucket.Name)).Put(metaID, seal(metaID, []byte(id)))
+	return id, tx.Bucket([]byte(schema.Meta.Name)).Put(metaID, schema.Seal(metaID, []byte(id)))
 }
 
 // newFileID draws the ID of a new data file.
@@ -41,7 +43,7 @@ func FileID(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return string(s.meta[string(metaID)]), nil
+	return string(s.Meta[string(metaID)]), nil
 }
 
 // FileMark returns what the file at path, which no program has open, says about its cell; is
@@ -55,7 +57,7 @@ func FileMark(path string) (m CellMark, is bool, err error) {
 }
 
 // surveyMeta reads the records of meta.
-func surveyMeta(path string) (*survey, error) {
+func surveyMeta(path string) (*survey.Survey, error) {
 	f, err := lockShared(path)
 	if err != nil {
 		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
@@ -69,7 +71,7 @@ func surveyMeta(path string) (*survey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
 	}
-	s, err := surveyOf(file, func(bucket string) bool { return bucket != metaBucket.Name })
+	s, err := survey.Of(file, func(bucket string) bool { return bucket != schema.Meta.Name })
 	if err != nil {
 		return nil, fmt.Errorf("look into %s: %w", path, explain(err))
 	}

@@ -11,6 +11,8 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Size is the contents of a bucket and the room that it takes in the file.
@@ -36,9 +38,9 @@ type Inspection struct {
 
 // Inspect reads the file at path and changes nothing. buckets and errors are those of
 // [Check], and ErrCorrupt for a file with unreadable pages.
-func Inspect(path string, buckets []Bucket) (i Inspection, err error) {
+func Inspect(path string, buckets []schema.Bucket) (i Inspection, err error) {
 	i.Path = path
-	sch, err := newSchema(buckets)
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return i, err
 	}
@@ -67,7 +69,7 @@ func (s *Store) Inspect(ctx context.Context) (i Inspection, err error) {
 	return i, nil
 }
 
-func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
+func (i *Inspection) read(ctx context.Context, f *os.File, sch schema.Schema) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -81,8 +83,8 @@ func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
 	}
 	sizes := map[string]*Size{}
 	var in *Size
-	s := newSurvey(file)
-	v := s.visitor(nil)
+	s := survey.New(file)
+	v := s.Visitor(nil)
 	v.Bucket = chain(v.Bucket, func(name string) {
 		in = &Size{Bucket: name, Owner: sch[name].Owner}
 		sizes[name] = in
@@ -96,11 +98,11 @@ func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
 		return record(r)
 	}
 	v.Page = func(pages int) { in.Pages += int64(pages) * int64(file.PageSize()) }
-	if s.faults, err = file.Walk(v); err == nil {
-		err = s.identify(sch)
+	if s.Faults, err = file.Walk(v); err == nil {
+		err = s.Identify(sch)
 	}
-	if err == nil && len(s.faults) > 0 {
-		err = explain(describe(s.faults))
+	if err == nil && len(s.Faults) > 0 {
+		err = explain(survey.Describe(s.Faults))
 	}
 	if err != nil {
 		return err
@@ -112,8 +114,8 @@ func (i *Inspection) read(ctx context.Context, f *os.File, sch schema) error {
 	return nil
 }
 
-func (z *Size) add(b Bucket, r pages.Record) {
-	if b.isGuard(r.Key) {
+func (z *Size) add(b schema.Bucket, r pages.Record) {
+	if b.IsGuard(r.Key) {
 		return
 	}
 	z.Rows++
@@ -121,7 +123,7 @@ func (z *Size) add(b Bucket, r pages.Record) {
 	if b.When == nil {
 		return
 	}
-	value, whole := verify(r.Key, r.Value)
+	value, whole := schema.Verify(r.Key, r.Value)
 	if !whole {
 		return
 	}

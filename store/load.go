@@ -8,6 +8,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // loadStep is how many rows a commit of Load has.
@@ -28,7 +30,7 @@ func Load(o Options, version uint64, rows func(put func(Row) error) (until uint6
 
 // build makes a new file beside o.Path, which fill fills, and returns its name.
 func build(o Options, fill func(*loader) error) (temp string, err error) {
-	sch, err := newSchema(o.Buckets)
+	sch, err := withOwn(o.Buckets)
 	if err != nil {
 		return "", err
 	}
@@ -60,16 +62,16 @@ func build(o Options, fill func(*loader) error) (temp string, err error) {
 // loader fills a new file.
 type loader struct {
 	db      *bolt.DB
-	schema  schema
+	schema  schema.Schema
 	tx      *Tx // the open transaction; nil: none
 	written int
-	tallies tallies
-	cell    map[string]tally
+	tallies survey.Tallies
+	cell    map[string]survey.Tally
 }
 
 // fill writes rows, the ID and the mark, of which rows returns Until.
 func (l *loader) fill(id string, mark CellMark, rows func(put func(Row) error) (uint64, error)) error {
-	l.tallies, l.cell = tallies{}, map[string]tally{}
+	l.tallies, l.cell = survey.Tallies{}, map[string]survey.Tally{}
 	err := l.db.Update(func(tx *bolt.Tx) error { return initialise(tx, l.schema) })
 	if err != nil {
 		return err
@@ -86,12 +88,12 @@ func (l *loader) fill(id string, mark CellMark, rows func(put func(Row) error) (
 	}
 	return l.db.Update(func(tx *bolt.Tx) error {
 		for name := range l.schema {
-			if name == metaBucket.Name {
+			if name == schema.Meta.Name {
 				continue
 			}
 			t := l.tallies[name]
-			t.sequence = l.cell[name].sequence
-			if err := errors.Join(tx.Bucket([]byte(name)).SetSequence(t.sequence), putMeta(tx, tallyKey(name), t.encode())); err != nil {
+			t.Sequence = l.cell[name].Sequence
+			if err := errors.Join(tx.Bucket([]byte(name)).SetSequence(t.Sequence), putMeta(tx, survey.TallyKey(name), t.Encode())); err != nil {
 				return err
 			}
 		}
@@ -110,9 +112,9 @@ func (l *loader) put(r Row) error {
 	if err := l.tx.applyRow(r, l.cell); err != nil {
 		return err
 	}
-	if r.Bucket != metaBucket.Name {
+	if r.Bucket != schema.Meta.Name {
 		t := l.tallies[r.Bucket]
-		t.add(r.Value)
+		t.Add(r.Value)
 		l.tallies[r.Bucket] = t
 	}
 	if l.written++; l.written%loadStep == 0 {

@@ -7,28 +7,23 @@ import (
 	"maps"
 
 	bolt "go.etcd.io/bbolt"
-)
 
-// Keys of the meta bucket.
-var (
-	metaApplication = []byte("application")
-	metaVersion     = []byte("schema")
-	metaClean       = []byte("clean")
-	metaProgram     = []byte("program")
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // initialise turns an empty bbolt file into a Postern file.
-func initialise(tx *bolt.Tx, sch schema) error {
+func initialise(tx *bolt.Tx, sch schema.Schema) error {
 	if err := makeBuckets(tx, sch); err != nil {
 		return err
 	}
-	_, err := complete(tx, sch, tallies{})
+	_, err := complete(tx, sch, survey.Tallies{})
 	return err
 }
 
 // makeBuckets creates the buckets that the file lacks.
-func makeBuckets(tx *bolt.Tx, sch schema) error {
-	for _, b := range sch.sorted() {
+func makeBuckets(tx *bolt.Tx, sch schema.Schema) error {
+	for _, b := range sch.Sorted() {
 		if _, err := tx.CreateBucketIfNotExists([]byte(b.Name)); err != nil {
 			return fmt.Errorf("create bucket %s: %w", b.Name, err)
 		}
@@ -38,19 +33,19 @@ func makeBuckets(tx *bolt.Tx, sch schema) error {
 
 // complete writes the records of meta and returns all tallies. known holds the tallies; a
 // bucket that it does not name gets a zero tally.
-func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
+func complete(tx *bolt.Tx, sch schema.Schema, known survey.Tallies) (survey.Tallies, error) {
 	all := maps.Clone(known)
-	meta := tx.Bucket([]byte(metaBucket.Name))
-	version := binary.BigEndian.AppendUint32(nil, schemaVersion)
-	records := [][2][]byte{{metaApplication, []byte(application)}, {metaVersion, version}, {metaClean, {1}}}
+	meta := tx.Bucket([]byte(schema.Meta.Name))
+	version := binary.BigEndian.AppendUint32(nil, schema.Version)
+	records := [][2][]byte{{survey.Application, []byte(schema.Application)}, {survey.Version, version}, {survey.Clean, {1}}}
 	for name := range sch {
-		if name != metaBucket.Name {
+		if name != schema.Meta.Name {
 			all[name] = known[name]
-			records = append(records, [2][]byte{tallyKey(name), known[name].encode()})
+			records = append(records, [2][]byte{survey.TallyKey(name), known[name].Encode()})
 		}
 	}
 	for _, kv := range records {
-		if err := meta.Put(kv[0], seal(kv[0], kv[1])); err != nil {
+		if err := meta.Put(kv[0], schema.Seal(kv[0], kv[1])); err != nil {
 			return nil, err
 		}
 	}
@@ -60,22 +55,22 @@ func complete(tx *bolt.Tx, sch schema, known tallies) (tallies, error) {
 // prepare makes a surveyed and opened file ready for work. It adds what the release that
 // wrote the file did not have, writes back its meta pages, removes the mark of an orderly shutdown,
 // and notes which program opened it. It returns the tallies and the ID.
-func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallies, id string, err error) {
+func prepare(db *bolt.DB, sch schema.Schema, found *survey.Survey, program string) (all survey.Tallies, id string, err error) {
 	err = db.Update(func(tx *bolt.Tx) error {
 		if !db.NoSync {
 			if err := writeBackMetas(db.Path(), db.Info().PageSize); err != nil {
 				return err
 			}
 		}
-		holds := found.holds()
+		holds := found.Holds()
 		if err := dropFormer(tx, sch, found, holds); err != nil {
 			return err
 		}
 		if err := makeBuckets(tx, sch); err != nil {
 			return err
 		}
-		if !found.unread {
-			if holds[damagedBucket.Name], err = setAside(tx, found.damaged); err != nil {
+		if !found.Unread {
+			if holds[schema.Damaged.Name], err = setAside(tx, found.Damaged); err != nil {
 				return err
 			}
 		}
@@ -86,7 +81,7 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 			return err
 		}
 		if program != "" {
-			if err := tx.Bucket([]byte(metaBucket.Name)).Put(metaProgram, seal(metaProgram, []byte(program))); err != nil {
+			if err := tx.Bucket([]byte(schema.Meta.Name)).Put(survey.Program, schema.Seal(survey.Program, []byte(program))); err != nil {
 				return err
 			}
 		}
@@ -100,13 +95,13 @@ func prepare(db *bolt.DB, sch schema, found *survey, program string) (all tallie
 
 // dropFormer removes the empty buckets of an earlier version that are no longer declared,
 // with their tallies, which it also deletes from holds.
-func dropFormer(tx *bolt.Tx, sch schema, found *survey, holds tallies) error {
-	meta := tx.Bucket([]byte(metaBucket.Name))
-	for name := range found.buckets {
-		if !found.former(sch, name) {
+func dropFormer(tx *bolt.Tx, sch schema.Schema, found *survey.Survey, holds survey.Tallies) error {
+	meta := tx.Bucket([]byte(schema.Meta.Name))
+	for name := range found.Buckets {
+		if !found.Former(sch, name) {
 			continue
 		}
-		if err := errors.Join(tx.DeleteBucket([]byte(name)), meta.Delete(tallyKey(name))); err != nil {
+		if err := errors.Join(tx.DeleteBucket([]byte(name)), meta.Delete(survey.TallyKey(name))); err != nil {
 			return fmt.Errorf("remove bucket %s: %w", name, err)
 		}
 		delete(holds, name)
@@ -133,5 +128,5 @@ func setClean(tx *bolt.Tx, clean bool) error {
 	if clean {
 		value[0] = 1
 	}
-	return tx.Bucket([]byte(metaBucket.Name)).Put(metaClean, seal(metaClean, value))
+	return tx.Bucket([]byte(schema.Meta.Name)).Put(survey.Clean, schema.Seal(survey.Clean, value))
 }

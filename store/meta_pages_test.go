@@ -22,7 +22,7 @@ func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			sch, err := newSchema(declared)
+			sch, err := withOwn(declared)
 			if err == nil {
 				err = db.Update(func(tx *bolt.Tx) error { return initialise(tx, sch) })
 			}

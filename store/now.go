@@ -4,13 +4,15 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
 )
 
 // clockRecord returns how the clock reads its records in the file.
 func clockRecord(tx *bolt.Tx) func(key []byte) []byte {
-	meta := tx.Bucket([]byte(metaBucket.Name))
+	meta := tx.Bucket([]byte(schema.Meta.Name))
 	return func(key []byte) []byte {
-		if value, whole := verify(key, meta.Get(key)); whole {
+		if value, whole := schema.Verify(key, meta.Get(key)); whole {
 			return value
 		}
 		return nil

@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // opened is a bucket in a bbolt transaction, with the objects that bbolt otherwise makes
@@ -12,13 +15,13 @@ import (
 // path through the pages.
 type opened struct {
 	*bolt.Bucket
-	declared Bucket
+	declared schema.Bucket
 	cursor   *bolt.Cursor
-	puts     int   // of this transaction
-	free     gap   // where its last new record went
-	guarded  bool  // a bucket that is one series has its guards
-	changed  bool  // by this transaction
-	change   tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
+	puts     int          // of this transaction
+	free     gap          // where its last new record went
+	guarded  bool         // a bucket that is one series has its guards
+	changed  bool         // by this transaction
+	change   survey.Tally // by how much; all arithmetic wraps around, so that a difference is a number like any other
 }
 
 // openings are the buckets that one goroutine has opened in a bbolt transaction. They are
@@ -55,16 +58,16 @@ func (tx *Tx) bucket(name string) (*opened, error) {
 
 // seal encodes key and value as they lie in the file, in memory that is not shared.
 func (o *openings) seal(key, value []byte) []byte {
-	n := checksumSize + len(value)
+	n := schema.ChecksumSize + len(value)
 	switch {
 	case n > spareSize/8:
-		return seal(key, value)
+		return schema.Seal(key, value)
 	case n > len(o.spare):
 		o.spare = make([]byte, spareSize)
 	}
 	to := o.spare[:0:n]
 	o.spare = o.spare[n:]
-	return appendSealed(to, key, value)
+	return schema.AppendSealed(to, key, value)
 }
 
 // Get returns the value of key as it lies in the file, or nil if there is none.

@@ -5,13 +5,16 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Puts of one commit count each record once, whether its key is new, in order, before a
 // guard or written before.
 func TestPutsInAnyOrderAreCountedRight(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "o.db")
-	buckets := []Bucket{
+	buckets := []schema.Bucket{
 		{Name: "log", Owner: "test", Append: true, Series: 8, Guards: true},
 		{Name: "series", Owner: "test", Append: true, Guards: true},
 		{Name: "thing", Owner: "test"},
@@ -49,15 +52,15 @@ func TestPutsInAnyOrderAreCountedRight(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range buckets {
-			got, bare := s.tallies[b.Name], tally{}
+			got, bare := s.tallies[b.Name], survey.Tally{}
 			err := s.View(func(tx *Tx) error {
 				c := tx.bolt.Bucket([]byte(b.Name)).Cursor()
 				for k, v := c.First(); k != nil; k, v = c.Next() {
-					bare.add(v)
+					bare.Add(v)
 				}
 				return nil
 			})
-			if err != nil || got.rows != bare.rows || got.sum != bare.sum {
+			if err != nil || got.Rows != bare.Rows || got.Sum != bare.Sum {
 				t.Fatalf("%s has %+v, and was counted as %+v, %v", b.Name, bare, got, err)
 			}
 		}

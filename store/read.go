@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Look calls fn for each record of r in key order until fn returns false or an error. It
@@ -13,7 +16,7 @@ import (
 // is ignored, and fn must not write to the bucket.
 func (tx *Tx) Look(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
-		value, ok := verify(k, raw)
+		value, ok := schema.Verify(k, raw)
 		if !ok {
 			tx.damage(bucket, k)
 			value = nil
@@ -27,10 +30,10 @@ func (tx *Tx) Look(bucket string, r Range, fn func(key, value []byte) (bool, err
 // too short to be a record is nil.
 func (tx *Tx) Skim(bucket string, r Range, fn func(key, value []byte) (bool, error)) error {
 	return tx.look(bucket, r, func(k, raw []byte) (bool, error) {
-		if len(raw) < checksumSize {
+		if len(raw) < schema.ChecksumSize {
 			return fn(k, nil)
 		}
-		return fn(k, raw[checksumSize:])
+		return fn(k, raw[schema.ChecksumSize:])
 	})
 }
 
@@ -49,7 +52,7 @@ func (tx *Tx) look(bucket string, r Range, fn func(key, raw []byte) (bool, error
 	k, raw := seek(c, r.Reverse, from, before)
 	for ; k != nil && inside(k, from, before); k, raw = step(c) {
 		tx.openings.looked++
-		if declared.isGuard(k) {
+		if declared.IsGuard(k) {
 			continue
 		}
 		if more, err := fn(k, raw); err != nil || !more {
@@ -66,25 +69,25 @@ func (tx *Tx) Rows(bucket string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	raw, err := tx.Get(metaBucket.Name, tallyKey(bucket))
+	raw, err := tx.Get(schema.Meta.Name, survey.TallyKey(bucket))
 	if err != nil {
 		return 0, err
 	}
-	t, ok := decodeTally(raw)
+	t, ok := survey.DecodeTally(raw)
 	if raw != nil && !ok {
-		return 0, tx.Unreadable(metaBucket.Name, tallyKey(bucket), errors.New("no tally"))
+		return 0, tx.Unreadable(schema.Meta.Name, survey.TallyKey(bucket), errors.New("no tally"))
 	}
 	declared := b.declared
 	if !declared.Guards {
-		return t.rows, nil
+		return t.Rows, nil
 	}
 	if declared.Series > 0 {
 		return 0, fmt.Errorf("store: %s has guards in each series: its records have to be counted", bucket)
 	}
-	if k, _ := b.Cursor().Last(); k != nil && declared.isGuard(k) {
-		return t.rows - (0xFF - firstGuard + 1), nil
+	if k, _ := b.Cursor().Last(); k != nil && declared.IsGuard(k) {
+		return t.Rows - (0xFF - schema.FirstGuard + 1), nil
 	}
-	return t.rows, nil
+	return t.Rows, nil
 }
 
 // Peek is Get without the copy: the value may be neither kept nor changed, and is valid
@@ -99,7 +102,7 @@ func (tx *Tx) Peek(bucket string, key []byte) (value []byte, found bool, err err
 	if raw == nil {
 		return nil, false, nil
 	}
-	value, ok := verify(key, raw)
+	value, ok := schema.Verify(key, raw)
 	if !ok {
 		tx.damage(bucket, key)
 		return nil, true, fmt.Errorf("store: %s key %x: %w", bucket, key, ErrDamaged)

@@ -17,6 +17,8 @@ import (
 	"postern/store/clock"
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Repaired is the result of a Repair.
@@ -55,8 +57,8 @@ const (
 // leaves the file as it was. A file without a fault is not changed. Repair needs as much
 // free space as the file has records. Errors are those of [Check], [fs.ErrExist] if that
 // name is taken, and ErrCorrupt for a file of which nothing can be read.
-func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (r Repaired, err error) {
-	sch, err := newSchema(buckets)
+func Repair(ctx context.Context, path string, buckets []schema.Bucket, suffix string) (r Repaired, err error) {
+	sch, err := withOwn(buckets)
 	if err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
@@ -88,10 +90,10 @@ func Repair(ctx context.Context, path string, buckets []Bucket, suffix string) (
 // repairing is a repair in progress.
 type repairing struct {
 	ctx   context.Context
-	sch   schema
-	found *survey // in the damaged file
-	to    copying // the new file
-	skip  bool    // the current bucket is not copied
+	sch   schema.Schema
+	found *survey.Survey // in the damaged file
+	to    copying        // the new file
+	skip  bool           // the current bucket is not copied
 	done  Repaired
 }
 
@@ -101,8 +103,8 @@ func (m *repairing) copy(f *os.File) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if m.found, err = readSurvey(f, info.Size()); err == nil {
-		err = m.found.identify(m.sch)
+	if m.found, err = survey.Read(f, info.Size()); err == nil {
+		err = m.found.Identify(m.sch)
 	}
 	if err != nil {
 		return "", err
@@ -112,7 +114,7 @@ func (m *repairing) copy(f *os.File) (name string, err error) {
 		return "", err
 	}
 	removeLeftovers(f.Name())
-	needs := m.found.file.Used() * uint64(m.found.file.PageSize())
+	needs := m.found.File.Used() * uint64(m.found.File.PageSize())
 	if free, known := files.FreeBytes(filepath.Dir(f.Name())); known && free < needs {
 		return "", fmt.Errorf("the new file takes up to %d MiB beside the old one, and %d MiB are free: make room first", needs>>20, free>>20)
 	}
@@ -162,7 +164,7 @@ func (m *repairing) write(to *os.File) error {
 // records copies the records that can be read.
 func (m *repairing) records() error {
 	m.tellFaults()
-	_, err := m.found.file.Walk(pages.Visitor{Bucket: m.bucket, Record: m.record})
+	_, err := m.found.File.Walk(pages.Visitor{Bucket: m.bucket, Record: m.record})
 	if err != nil {
 		m.to.drop()
 		return err
@@ -170,7 +172,7 @@ func (m *repairing) records() error {
 	if err := m.to.commit(); err != nil {
 		return err
 	}
-	all, _ := m.found.tallies()
+	all, _ := m.found.Tallies()
 	return m.to.db.Update(func(tx *bolt.Tx) error {
 		for _, own := range Buckets() {
 			if _, err := tx.CreateBucketIfNotExists([]byte(own.Name)); err != nil {
@@ -183,7 +185,7 @@ func (m *repairing) records() error {
 			}
 			b, err := tx.CreateBucketIfNotExists([]byte(name))
 			if err == nil {
-				err = b.SetSequence(t.sequence)
+				err = b.SetSequence(t.Sequence)
 			}
 			if err != nil {
 				return err
@@ -195,15 +197,15 @@ func (m *repairing) records() error {
 
 // tellFaults reports what is lost with pages and buckets.
 func (m *repairing) tellFaults() {
-	if m.found.file.HeadLost {
+	if m.found.File.HeadLost {
 		m.done.tell("a head page could not be read, which costs the last commit if it was the newer one")
 	}
-	for _, f := range m.found.faults {
+	for _, f := range m.found.Faults {
 		if cost := f.Cost(); cost != "" && f.Mend == nil {
 			m.done.tell("lost: %s (%s)", cost, f.Error())
 		}
 	}
-	for _, err := range m.found.judgeAll(m.sch) {
+	for _, err := range m.found.JudgeBuckets(m.sch) {
 		m.done.tell("%s", err)
 	}
 }
@@ -213,7 +215,7 @@ func (m *repairing) bucket(name string, sequence uint64) error {
 	if _, declared := m.sch[name]; !declared {
 		is = m.misnamed(name)
 	}
-	if m.skip = is == "" || is == metaBucket.Name || is == damagedBucket.Name; m.skip {
+	if m.skip = is == "" || is == schema.Meta.Name || is == schema.Damaged.Name; m.skip {
 		if is == "" {
 			m.done.tell("left out: the bucket %q, which nobody knows", name)
 		}
@@ -225,7 +227,7 @@ func (m *repairing) bucket(name string, sequence uint64) error {
 // misnamed returns the missing bucket whose name differs from name in one bit.
 func (m *repairing) misnamed(name string) string {
 	for declared := range m.sch {
-		if len(declared) != len(name) || m.found.buckets[declared] != nil {
+		if len(declared) != len(name) || m.found.Buckets[declared] != nil {
 			continue
 		}
 		differ := 0
@@ -246,20 +248,20 @@ func (m *repairing) record(r pages.Record) error {
 	if m.skip {
 		return nil
 	}
-	if _, whole := verify(r.Key, r.Value); !whole {
-		mend := mendOf(r)
+	if _, whole := schema.Verify(r.Key, r.Value); !whole {
+		mend := survey.MendOf(r)
 		if mend == nil {
 			m.done.Damaged++
-			m.done.tell("lost: record %s is damaged (%s)", recordName(m.to.name, r.Key), m.sch[m.to.name].Value)
+			m.done.tell("lost: record %s is damaged (%s)", schema.RecordName(m.to.name, r.Key), m.sch[m.to.name].Value)
 			instead := m.sch[m.to.name].Instead
 			if instead == nil {
 				return nil
 			}
-			r.Value = seal(r.Key, instead(r.Key))
+			r.Value = schema.Seal(r.Key, instead(r.Key))
 			return m.to.put(r)
 		}
 		r = mended(r, mend)
-		m.done.tell("put right: a flipped bit of record %s", recordName(m.to.name, r.Key))
+		m.done.tell("put right: a flipped bit of record %s", schema.RecordName(m.to.name, r.Key))
 	}
 	return m.to.put(r)
 }
@@ -281,6 +283,9 @@ func mended(r pages.Record, m *pages.Mend) pages.Record {
 	r.Key, r.Value = room[:key], room[key:key+value]
 	return r
 }
+
+// errEnough ends a walk that has found enough.
+var errEnough = errors.New("enough")
 
 // mend makes missing records and then removes orphans, until no need is unmet. A record
 // that is made may be needed by others, and one that is removed may leave others without
@@ -305,15 +310,15 @@ func (m *repairing) mend(to *os.File) error {
 
 // lacks collects some unmet needs of the new file: those that can be made, or the
 // orphans.
-func (m *repairing) lacks(to *os.File, made bool) (found []lack, err error) {
+func (m *repairing) lacks(to *os.File, made bool) (found []schema.Lack, err error) {
 	info, err := to.Stat()
 	if err != nil {
 		return nil, err
 	}
 	data, done := files.Map(to, info.Size())
 	defer done()
-	err = eachLack(m.ctx, data, info.Size(), m.sch, func(l lack) error {
-		if l.made() == made {
+	err = m.sch.EachLack(m.ctx, data, info.Size(), func(l schema.Lack) error {
+		if l.Made() == made {
 			found = append(found, l)
 		}
 		if len(found) == repairStep {
@@ -327,30 +332,30 @@ func (m *repairing) lacks(to *os.File, made bool) (found []lack, err error) {
 	return found, err
 }
 
-func (m *repairing) apply(tx *bolt.Tx, some []lack) error {
+func (m *repairing) apply(tx *bolt.Tx, some []schema.Lack) error {
 	for _, l := range some {
-		if l.made() {
-			key := l.need.Key
-			b, err := tx.CreateBucketIfNotExists([]byte(l.need.Bucket))
+		if l.Made() {
+			key := l.Need.Key
+			b, err := tx.CreateBucketIfNotExists([]byte(l.Need.Bucket))
 			if err != nil {
 				return err
 			}
-			if b.Get(key) == nil || l.other {
+			if b.Get(key) == nil || l.Other {
 				m.done.Made++
-				m.done.tell("made: record %s: %s", l.subject(), l.need.Why)
+				m.done.tell("made: record %s: %s", l.Subject(), l.Need.Why)
 			}
-			if err := b.Put(key, seal(key, l.need.Value)); err != nil {
+			if err := b.Put(key, schema.Seal(key, l.Need.Value)); err != nil {
 				return err
 			}
 			continue
 		}
-		b := tx.Bucket([]byte(l.bucket))
-		if l.key == nil || b.Get(l.key) == nil {
+		b := tx.Bucket([]byte(l.Bucket))
+		if l.Key == nil || b.Get(l.Key) == nil {
 			continue // removed with another need
 		}
 		m.done.Removed++
 		m.done.tell("removed: %s", l)
-		if err := b.Delete(l.key); err != nil {
+		if err := b.Delete(l.Key); err != nil {
 			return err
 		}
 	}
@@ -363,25 +368,25 @@ func (m *repairing) finish(to *os.File) error {
 	if err != nil {
 		return err
 	}
-	is, err := readSurvey(to, info.Size())
-	if err == nil && len(is.faults) > 0 {
-		err = describe(is.faults)
+	is, err := survey.Read(to, info.Size())
+	if err == nil && len(is.Faults) > 0 {
+		err = survey.Describe(is.Faults)
 	}
 	if err != nil {
 		return err
 	}
-	holds, made := is.holds(), schema{}
+	holds, made := is.Holds(), schema.Schema{}
 	for name, t := range holds {
-		m.done.Records += int(t.rows)
+		m.done.Records += int(t.Rows)
 		made[name] = m.sch[name]
 	}
 	err = m.to.db.Update(func(tx *bolt.Tx) error {
 		if _, err := complete(tx, made, holds); err != nil {
 			return err
 		}
-		for _, key := range [][]byte{metaRestored, metaProgram, metaID, clock.KnownKey, clock.SteadyKey} {
-			if value := m.found.meta[string(key)]; value != nil {
-				if err := tx.Bucket([]byte(metaBucket.Name)).Put(key, seal(key, value)); err != nil {
+		for _, key := range [][]byte{metaRestored, survey.Program, metaID, clock.KnownKey, clock.SteadyKey} {
+			if value := m.found.Meta[string(key)]; value != nil {
+				if err := tx.Bucket([]byte(schema.Meta.Name)).Put(key, schema.Seal(key, value)); err != nil {
 					return err
 				}
 			}

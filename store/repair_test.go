@@ -9,20 +9,22 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"postern/store/schema"
 )
 
 // halves are pairs of records: each needs the other.
-func halves(*Lookup) Needs {
-	return func(key, _ []byte) []Need {
+func halves(*schema.Lookup) schema.Needs {
+	return func(key, _ []byte) []schema.Need {
 		if len(key) != 2 {
 			return nil
 		}
-		return []Need{{Bucket: "thing", Key: []byte{key[0] ^ 1, key[1]}, Value: []byte{}, Why: "it is alone"}}
+		return []schema.Need{{Bucket: "thing", Key: []byte{key[0] ^ 1, key[1]}, Value: []byte{}, Why: "it is alone"}}
 	}
 }
 
 // brokenFile is a file in which a record lacks another one, its buckets and its image.
-func brokenFile(t *testing.T) (path string, buckets []Bucket, image []byte) {
+func brokenFile(t *testing.T) (path string, buckets []schema.Bucket, image []byte) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "p.db")
 	pairs := thing
@@ -38,7 +40,7 @@ func brokenFile(t *testing.T) (path string, buckets []Bucket, image []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path, []Bucket{pairs, entry}, image
+	return path, []schema.Bucket{pairs, entry}, image
 }
 
 func TestARepairMakesWhatIsMissing(t *testing.T) {
@@ -106,12 +108,12 @@ func TestARepairThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 // repaired forever.
 func TestARepairEndsOnRecordsThatContradictEachOther(t *testing.T) {
 	torn := thing
-	torn.Needs = func(*Lookup) Needs {
-		return func(key, _ []byte) []Need {
+	torn.Needs = func(*schema.Lookup) schema.Needs {
+		return func(key, _ []byte) []schema.Need {
 			if key == nil {
 				return nil
 			}
-			return []Need{{Bucket: "thing", Key: []byte("x"), Value: []byte("never right"), Is: func([]byte) bool { return false }, Why: "it cannot be"}}
+			return []schema.Need{{Bucket: "thing", Key: []byte("x"), Value: []byte("never right"), Is: func([]byte) bool { return false }, Why: "it cannot be"}}
 		}
 	}
 	path := filepath.Join(t.TempDir(), "p.db")
@@ -120,7 +122,7 @@ func TestARepairEndsOnRecordsThatContradictEachOther(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Repair(t.Context(), path, []Bucket{torn}, ".old"); !errors.Is(err, ErrCorrupt) {
+	if _, err := Repair(t.Context(), path, []schema.Bucket{torn}, ".old"); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
 	onlyFile(t, path)

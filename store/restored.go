@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"postern/store/schema"
 )
 
 // Restored says that the file came from a backup and that no program has started on it
@@ -30,7 +32,7 @@ func (s *Store) MarkRestored(ctx context.Context, r Restored) error {
 // Restored returns the mark of a file that came from a backup, until ForgetRestored.
 func (s *Store) Restored() (r Restored, is bool, err error) {
 	err = s.View(func(tx *Tx) error {
-		raw, err := tx.Get(metaBucket.Name, metaRestored)
+		raw, err := tx.Get(schema.Meta.Name, metaRestored)
 		if err != nil || raw == nil {
 			return err
 		}
@@ -47,7 +49,7 @@ func (s *Store) Restored() (r Restored, is bool, err error) {
 func (s *Store) ForgetRestored(ctx context.Context) error {
 	return s.Update(ctx, func(tx *Tx) error {
 		tx.writes++
-		tx.openings.rows.note(metaBucket.Name, metaRestored, nil)
-		return tx.bolt.Bucket([]byte(metaBucket.Name)).Delete(metaRestored)
+		tx.openings.rows.note(schema.Meta.Name, metaRestored, nil)
+		return tx.bolt.Bucket([]byte(schema.Meta.Name)).Delete(metaRestored)
 	})
 }

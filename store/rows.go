@@ -18,6 +18,8 @@ import (
 	"postern/store/clock"
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Totals are numbers and checksums of records, by bucket. Those of the same records are
@@ -29,11 +31,11 @@ type Total struct{ Rows, Sum uint64 }
 
 // Add adds a record. The error wraps ErrDiverged if its checksum is wrong.
 func (t Totals) Add(r Row) error {
-	if _, whole := verify(r.Key, r.Value); !whole {
-		return fmt.Errorf("%w: the row %s has a wrong checksum", ErrDiverged, recordName(r.Bucket, r.Key))
+	if _, whole := schema.Verify(r.Key, r.Value); !whole {
+		return fmt.Errorf("%w: the row %s has a wrong checksum", ErrDiverged, schema.RecordName(r.Bucket, r.Key))
 	}
 	all := t[r.Bucket]
-	all.Rows, all.Sum = all.Rows+1, all.Sum+digest(r.Value)
+	all.Rows, all.Sum = all.Rows+1, all.Sum+survey.Digest(r.Value)
 	t[r.Bucket] = all
 	return nil
 }
@@ -51,16 +53,16 @@ type Offline struct {
 	f     *os.File // nil once bolt has it
 	db    *bolt.DB // nil until the first mark
 	path  string
-	found *survey
-	sch   schema
+	found *survey.Survey
+	sch   schema.Schema
 	mark  CellMark
 }
 
 // OpenOffline locks the file at path and reads it. It changes nothing. Errors are those of
 // [Check], ErrCorrupt for a file with any fault, and one that says so for a file of an
 // earlier release.
-func OpenOffline(path string, buckets []Bucket) (o *Offline, err error) {
-	sch, err := newSchema(buckets)
+func OpenOffline(path string, buckets []schema.Bucket) (o *Offline, err error) {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -80,16 +82,16 @@ func (o *Offline) survey() error {
 	if err != nil {
 		return err
 	}
-	if o.found, err = readSurvey(o.f, info.Size()); err == nil {
-		err = o.found.identify(o.sch)
+	if o.found, err = survey.Read(o.f, info.Size()); err == nil {
+		err = o.found.Identify(o.sch)
 	}
 	if err != nil {
 		return err
 	}
-	if faults := o.found.tell(o.sch); len(faults) > 0 {
+	if faults := o.found.Report(o.sch); len(faults) > 0 {
 		return fmt.Errorf("%w: %s", ErrCorrupt, faults[0])
 	}
-	if version, _ := o.found.version(); version != schemaVersion || o.ID() == "" {
+	if version, _ := o.found.Version(); version != schema.Version || o.ID() == "" {
 		return errors.New("the data file is of an earlier release: start this one on it once, and stop it")
 	}
 	o.mark, _, err = markOf(o.found)
@@ -97,14 +99,14 @@ func (o *Offline) survey() error {
 }
 
 // ID returns the ID of the file, see [Store.ID].
-func (o *Offline) ID() string { return string(o.found.meta[string(metaID)]) }
+func (o *Offline) ID() string { return string(o.found.Meta[string(metaID)]) }
 
 // Mark returns what the file says about a cell; the zero value if it was never a copy.
 func (o *Offline) Mark() CellMark { return o.mark }
 
 // Last returns the last time of day that the file trusts; zero: it has none.
 func (o *Offline) Last() (t time.Time) {
-	if t.UnmarshalBinary(o.found.meta[string(clock.KnownKey)]) != nil {
+	if t.UnmarshalBinary(o.found.Meta[string(clock.KnownKey)]) != nil {
 		return time.Time{}
 	}
 	return t
@@ -114,18 +116,18 @@ func (o *Offline) Last() (t time.Time) {
 // call, too.
 func (o *Offline) Rows(ctx context.Context, put func(Row) error) error {
 	meta := map[string][]byte{}
-	for key, value := range o.found.meta {
-		if _, tally := tallied([]byte(key)); !tally && !isLocalMeta([]byte(key)) {
+	for key, value := range o.found.Meta {
+		if _, tally := survey.Tallied([]byte(key)); !tally && !isLocalMeta([]byte(key)) {
 			meta[key] = value
 		}
 	}
-	for name, t := range o.found.holds() {
+	for name, t := range o.found.Holds() {
 		if _, declared := o.sch[name]; declared {
-			meta[string(tallyKey(name))] = t.encode()
+			meta[string(survey.TallyKey(name))] = t.Encode()
 		}
 	}
 	bucket := ""
-	faults, err := o.found.file.Walk(pages.Visitor{
+	faults, err := o.found.File.Walk(pages.Visitor{
 		Bucket: func(name string, _ uint64) error {
 			bucket = name
 			return nil
@@ -136,14 +138,14 @@ func (o *Offline) Rows(ctx context.Context, put func(Row) error) error {
 			}
 			return put(Row{Bucket: bucket, Key: bytes.Clone(r.Key), Value: bytes.Clone(r.Value)})
 		},
-		Skip: func(name string) bool { return name == metaBucket.Name },
+		Skip: func(name string) bool { return name == schema.Meta.Name },
 	})
 	if err == nil && len(faults) > 0 {
-		err = describe(faults)
+		err = survey.Describe(faults)
 	}
 	for _, key := range slices.Sorted(maps.Keys(meta)) {
 		if err == nil {
-			err = put(Row{Bucket: metaBucket.Name, Key: []byte(key), Value: seal([]byte(key), meta[key])})
+			err = put(Row{Bucket: schema.Meta.Name, Key: []byte(key), Value: schema.Seal([]byte(key), meta[key])})
 		}
 	}
 	return err
@@ -172,7 +174,7 @@ func (o *Offline) write(mark CellMark) error {
 	}
 	err := o.db.Update(func(tx *bolt.Tx) error {
 		if mark == (CellMark{}) {
-			return tx.Bucket([]byte(metaBucket.Name)).Delete(metaCell)
+			return tx.Bucket([]byte(schema.Meta.Name)).Delete(metaCell)
 		}
 		return mark.put(tx)
 	})
@@ -184,7 +186,7 @@ func (o *Offline) write(mark CellMark) error {
 
 // openBolt hands the locked file over to bbolt.
 func (o *Offline) openBolt() error {
-	if err := o.found.dropList(o.f); err != nil {
+	if err := o.found.DropList(o.f); err != nil {
 		return err
 	}
 	_ = os.Remove(notePath(o.path)) // it describes the file as it was
@@ -230,8 +232,8 @@ func TakeOut(o Options, version uint64, rows func(put func(Row) error) error) (*
 func (l *loader) compare() error {
 	for name := range l.schema {
 		got, want := l.tallies[name], l.cell[name]
-		if name != metaBucket.Name && (got.rows != want.rows || got.sum != want.sum && !want.vague) {
-			return fmt.Errorf("%w: its bucket %s has %s instead of %d", ErrDiverged, name, plural.Of(got.rows, "record"), want.rows)
+		if name != schema.Meta.Name && (got.Rows != want.Rows || got.Sum != want.Sum && !want.Vague) {
+			return fmt.Errorf("%w: its bucket %s has %s instead of %d", ErrDiverged, name, plural.Of(got.Rows, "record"), want.Rows)
 		}
 	}
 	return nil

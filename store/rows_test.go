@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"postern/store/schema"
 )
 
 func TestOfflineRowsAreThoseOfAnOwner(t *testing.T) {
@@ -29,7 +31,7 @@ func TestOfflineRowsAreThoseOfAnOwner(t *testing.T) {
 	}
 	rows, sums, of := map[string]string{}, Totals{}, Totals{}
 	for name, row := range d.rows {
-		if row.Bucket != metaBucket.Name {
+		if row.Bucket != schema.Meta.Name {
 			rows[name] = string(row.Value)
 			if err := sums.Add(row); err != nil {
 				t.Fatal(err)
@@ -37,7 +39,7 @@ func TestOfflineRowsAreThoseOfAnOwner(t *testing.T) {
 		}
 	}
 	err = o.Rows(t.Context(), func(row Row) error {
-		if row.Bucket == metaBucket.Name {
+		if row.Bucket == schema.Meta.Name {
 			if isLocalMeta(row.Key) {
 				t.Errorf("meta/%s is of this file only", row.Key)
 			}

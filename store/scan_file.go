@@ -4,14 +4,16 @@ import (
 	"fmt"
 
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // ScanFile calls fn for each record of one bucket of the file at path, in key order,
 // until fn returns an error. It changes nothing. The arguments of fn are valid during the
 // call only; the value of a damaged record is nil. buckets and errors are those of
 // [Check], and ErrCorrupt for a file with unreadable pages.
-func ScanFile(path string, buckets []Bucket, bucket string, fn func(key, value []byte) error) error {
-	sch, err := newSchema(buckets)
+func ScanFile(path string, buckets []schema.Bucket, bucket string, fn func(key, value []byte) error) error {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return err
 	}
@@ -28,25 +30,25 @@ func ScanFile(path string, buckets []Bucket, bucket string, fn func(key, value [
 	if err != nil {
 		return fmt.Errorf("look into %s: %w", path, advise(path, explain(err)))
 	}
-	s := newSurvey(file)
-	v := s.visitor(func(name string) bool { return name != bucket && name != metaBucket.Name })
+	s := survey.New(file)
+	v := s.Visitor(func(name string) bool { return name != bucket && name != schema.Meta.Name })
 	in, record := "", v.Record
 	v.Bucket = chain(v.Bucket, func(name string) { in = name })
 	v.Record = func(r pages.Record) error {
-		if err := record(r); err != nil || in != bucket || sch[bucket].isGuard(r.Key) {
+		if err := record(r); err != nil || in != bucket || sch[bucket].IsGuard(r.Key) {
 			return err
 		}
-		value, whole := verify(r.Key, r.Value)
+		value, whole := schema.Verify(r.Key, r.Value)
 		if !whole {
 			value = nil
 		}
 		return fn(r.Key, value)
 	}
-	if s.faults, err = file.Walk(v); err != nil {
+	if s.Faults, err = file.Walk(v); err != nil {
 		return err
 	}
-	if err = s.identify(sch); err == nil && len(s.faults) > 0 {
-		err = explain(describe(s.faults))
+	if err = s.Identify(sch); err == nil && len(s.Faults) > 0 {
+		err = explain(survey.Describe(s.Faults))
 	}
 	if err != nil {
 		return fmt.Errorf("look into %s: %w", path, advise(path, err))

@@ -5,13 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"postern/store/schema"
 )
 
 // TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing also checks the
 // errors that say what to do.
 func TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
-	buckets := []Bucket{{Name: "a", Owner: "test", Key: "k", Value: "v"}, {Name: "b", Owner: "test", Key: "k", Value: "v"}}
+	buckets := []schema.Bucket{{Name: "a", Owner: "test", Key: "k", Value: "v"}, {Name: "b", Owner: "test", Key: "k", Value: "v"}}
 	st, err := Open(Options{Path: path, Buckets: buckets})
 	if err != nil {
 		t.Fatal(err)

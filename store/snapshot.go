@@ -13,6 +13,8 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // A transaction that reads the whole file prevents reuse of every page that it can see.
@@ -39,7 +41,7 @@ type Snapshot struct {
 	f     *os.File
 	size  int64
 	at    time.Time
-	found *survey
+	found *survey.Survey
 	close func() error
 	store *Store // the store that others write to meanwhile; nil: none
 }
@@ -52,7 +54,7 @@ type Snapshot struct {
 func (s *Store) Snapshot(ctx context.Context) (*Snapshot, error) {
 	n, err := s.snapshot(ctx)
 	if err == nil {
-		if err = n.found.judge(s.schema); err != nil {
+		if err = n.found.Judge(s.schema); err != nil {
 			err = errors.Join(err, n.Close())
 		}
 	}
@@ -69,7 +71,7 @@ func (s *Store) Check(ctx context.Context) (r Report, err error) {
 	if err != nil {
 		return r, fmt.Errorf("check %s: %w", s.opts.Path, explain(err))
 	}
-	r, err = n.found.report(ctx, n.f, s.schema)
+	r, err = report(ctx, n.found, n.f, s.schema)
 	r.Bytes = n.size
 	return r, errors.Join(err, n.Close())
 }
@@ -107,8 +109,8 @@ func (s *Store) snapshot(ctx context.Context) (_ *Snapshot, err error) {
 
 // SnapshotFile returns the snapshot of a file that no program has open. The file is
 // locked until Close. Errors are those of [Check], and ErrCorrupt.
-func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
-	sch, err := newSchema(buckets)
+func SnapshotFile(path string, buckets []schema.Bucket) (n *Snapshot, err error) {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +123,7 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 	if err == nil {
 		n.size = info.Size()
 		if err = n.read(context.Background(), sch); err == nil {
-			err = n.found.judge(sch)
+			err = n.found.Judge(sch)
 		}
 	}
 	if err != nil {
@@ -131,18 +133,18 @@ func SnapshotFile(path string, buckets []Bucket) (n *Snapshot, err error) {
 }
 
 // read surveys the whole snapshot.
-func (n *Snapshot) read(ctx context.Context, sch schema) (err error) {
-	n.found, err = readSurveyFrom(&givingWay{r: untilEnded{ctx, n.f}, store: n.store}, n.size) // mapped, it would be resident memory
+func (n *Snapshot) read(ctx context.Context, sch schema.Schema) (err error) {
+	n.found, err = survey.ReadFrom(&givingWay{r: untilEnded{ctx, n.f}, store: n.store}, n.size) // mapped, it would be resident memory
 	if ctx.Err() != nil {
 		return context.Cause(ctx) // the pages that were not read are not damaged
 	}
 	if err != nil {
 		return err
 	}
-	if err := n.found.identify(sch); err != nil {
+	if err := n.found.Identify(sch); err != nil {
 		return err
 	}
-	n.size = int64(n.found.file.Pages()) * int64(n.found.file.PageSize())
+	n.size = int64(n.found.File.Pages()) * int64(n.found.File.PageSize())
 	return nil
 }
 
@@ -215,19 +217,19 @@ func (n *Snapshot) Size() int64 { return n.size }
 
 // Records returns the number of records in a bucket, including its guards.
 func (n *Snapshot) Records(bucket string) uint64 {
-	if t := n.found.buckets[bucket]; t != nil {
-		return t.rows
+	if t := n.found.Buckets[bucket]; t != nil {
+		return t.Rows
 	}
 	return 0
 }
 
 // Damaged returns the number of records that cannot be read.
-func (n *Snapshot) Damaged() int { return len(n.found.damaged) }
+func (n *Snapshot) Damaged() int { return len(n.found.Damaged) }
 
 // WriteTo writes the data file. Unused pages are written as zeros, so no copy contains
 // deleted data. It may be called again.
 func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
-	file, source := n.found.file, &givingWay{r: n.f, store: n.store}
+	file, source := n.found.File, &givingWay{r: n.f, store: n.store}
 	page := int64(file.PageSize())
 	data := make([]byte, max(copyStep, 2*page))
 	for at := int64(0); at < n.size; {
@@ -270,8 +272,8 @@ func (m inMemory) WriteAt(p []byte, at int64) (int, error) {
 // the checksum of every record, and the contents of the buckets. Errors are those for
 // which Open would refuse the file; damaged records, with which a program can run, are no
 // error. Its memory does not grow with the copy but for one bit a page.
-func VerifyCopy(r io.ReaderAt, size int64, buckets []Bucket) error {
-	sch, err := newSchema(buckets)
+func VerifyCopy(r io.ReaderAt, size int64, buckets []schema.Bucket) error {
+	sch, err := withOwn(buckets)
 	if err != nil {
 		return err
 	}
@@ -284,13 +286,13 @@ func (s *Store) VerifyCopy(r io.ReaderAt, size int64) error {
 	return verifyCopy(&givingWay{r: r, store: s}, size, s.schema)
 }
 
-func verifyCopy(r io.ReaderAt, size int64, sch schema) error {
-	found, err := readSurveyFrom(r, size)
+func verifyCopy(r io.ReaderAt, size int64, sch schema.Schema) error {
+	found, err := survey.ReadFrom(r, size)
 	if err == nil {
-		err = found.identify(sch)
+		err = found.Identify(sch)
 	}
 	if err == nil {
-		err = found.judge(sch)
+		err = found.Judge(sch)
 	}
 	return explain(err)
 }

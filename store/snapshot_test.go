@@ -313,7 +313,7 @@ func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !n.found.file.HasList() {
+	if !n.found.File.HasList() {
 		t.Fatal("the stop left no list, and the test shows nothing")
 	}
 	copied := opens(t, n)

@@ -9,6 +9,8 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Reading a large file at each start takes seconds. Most of that is spent, by bbolt and
@@ -67,7 +69,7 @@ func takeNote(path string) (n note, found bool) {
 
 // unread returns the survey of a file that is as an orderly stop left it, which covers
 // the store's own records only. It returns nil if the whole file has to be read.
-func unread(f *os.File, size int64, sch schema) *survey {
+func unread(f *os.File, size int64, sch schema.Schema) *survey.Survey {
 	n, found := takeNote(f.Name())
 	if !found {
 		return nil
@@ -79,17 +81,17 @@ func unread(f *os.File, size int64, sch schema) *survey {
 	if is, err := noteOf(f, file); err != nil || is != n {
 		return nil
 	}
-	s, err := surveyOf(file, func(bucket string) bool { return bucket != metaBucket.Name })
-	if err != nil || len(s.faults) > 0 || len(s.damaged) > 0 || s.identify(sch) != nil || !s.clean() {
+	s, err := survey.Of(file, func(bucket string) bool { return bucket != schema.Meta.Name })
+	if err != nil || len(s.Faults) > 0 || len(s.Damaged) > 0 || s.Identify(sch) != nil || !s.Clean() {
 		return nil
 	}
-	all, complete := s.tallies()
+	all, complete := s.Tallies()
 	for name := range all {
 		if _, declared := sch[name]; !declared || !complete {
 			return nil
 		}
 	}
-	s.unread = true
+	s.Unread = true
 	return s
 }
 
@@ -104,7 +106,7 @@ func (s *Store) leaveNote() {
 func (s *Store) tryNote() (err error) {
 	path := s.db.Path()
 	info, err := os.Stat(path)
-	if err != nil || info.Size() < s.opts.SurveyFrom || s.opts.NoSync || s.aside.len() > 0 || s.tallies[damagedBucket.Name].rows > 0 {
+	if err != nil || info.Size() < s.opts.SurveyFrom || s.opts.NoSync || s.aside.len() > 0 || s.tallies[schema.Damaged.Name].Rows > 0 {
 		return err
 	}
 	btx, err := s.begin()
@@ -151,16 +153,4 @@ func writeNote(path string, raw []byte) error {
 	}
 	_, err = f.Write(raw)
 	return errors.Join(err, f.Close())
-}
-
-// dropList makes bbolt determine the free pages of a file whose list may be outdated
-// because another program wrote to the file since.
-func (s *survey) dropList(f *os.File) error {
-	if !s.file.HasList() {
-		return nil
-	}
-	if err := s.file.DropList(f); err != nil {
-		return err
-	}
-	return f.Sync()
 }

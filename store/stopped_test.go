@@ -17,6 +17,7 @@ import (
 
 	"postern/store/files"
 	"postern/store/pages"
+	"postern/store/schema"
 )
 
 // large makes the store treat every file as a large one.
@@ -341,7 +342,7 @@ func BenchmarkStop(b *testing.B) {
 	appended := thing
 	appended.Append = true
 	open := func(from int64) *Store {
-		s, err := Open(Options{Path: path, Buckets: []Bucket{appended}, MinFree: 1, SurveyFrom: from, Logger: slog.New(slog.DiscardHandler)})
+		s, err := Open(Options{Path: path, Buckets: []schema.Bucket{appended}, MinFree: 1, SurveyFrom: from, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			b.Fatal(err)
 		}

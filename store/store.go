@@ -16,6 +16,8 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"postern/store/clock"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // DefaultMinFree is the default of Options.MinFree: 64 MiB.
@@ -23,8 +25,8 @@ const DefaultMinFree = 64 << 20
 
 // Options says what Open opens. The zero values of all fields but Path are usable.
 type Options struct {
-	Path    string   // the file; its folder is made when missing
-	Buckets []Bucket // of all packages but store itself
+	Path    string          // the file; its folder is made when missing
+	Buckets []schema.Bucket // of all packages but store itself
 	Logger  *slog.Logger
 
 	// Fatal is called once, when the outcome of a commit is unknown, or when a
@@ -73,14 +75,14 @@ type Options struct {
 // Store is an open data file. All methods are safe for concurrent use.
 type Store struct {
 	db     *bolt.DB
-	schema schema
+	schema schema.Schema
 	opts   Options
 	log    *slog.Logger
 	stats  counters
 	space  space
 
 	aside   asideSet
-	tallies tallies // the writer's, after Open
+	tallies survey.Tallies // the writer's, after Open
 	id      string
 
 	mu     sync.Mutex
@@ -147,7 +149,7 @@ func openStore(o Options) (*Store, error) {
 }
 
 func open(o Options) (*Store, error) {
-	sch, err := newSchema(o.Buckets)
+	sch, err := withOwn(o.Buckets)
 	if err != nil {
 		return nil, err
 	}
@@ -191,9 +193,9 @@ func open(o Options) (*Store, error) {
 		clock:    clock.New(log),
 		opened:   o.Now(),
 	}
-	s.clean, s.unread = found.clean(), found.unread
+	s.clean, s.unread = found.Clean(), found.Unread
 	s.tellFound(found)
-	if o.KeepBefore && found.older(sch) {
+	if o.KeepBefore && found.Older(sch) {
 		if err := keepBefore(o.Path, o.MinFree); err != nil {
 			return nil, errors.Join(explain(err), db.Close())
 		}

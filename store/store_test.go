@@ -14,13 +14,15 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
 )
 
 var (
-	thing = Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
-	entry = Bucket{Name: "entry", Owner: "test", Key: "number", Value: "when it was made", Append: true, Guards: true, When: entryMade}
+	thing = schema.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+	entry = schema.Bucket{Name: "entry", Owner: "test", Key: "number", Value: "when it was made", Append: true, Guards: true, When: entryMade}
 
-	declared = []Bucket{thing, entry}
+	declared = []schema.Bucket{thing, entry}
 )
 
 func entryMade(_, value []byte) time.Time {
@@ -381,7 +383,7 @@ func TestUndeclaredBucketAndTwoOwnersAreRefused(t *testing.T) {
 	if !errors.Is(err, ErrUnknownBucket) {
 		t.Errorf("undeclared bucket: %v", err)
 	}
-	_, err = Open(Options{Path: filepath.Join(t.TempDir(), "q.db"), Buckets: []Bucket{thing, {Name: "thing", Owner: "other"}}})
+	_, err = Open(Options{Path: filepath.Join(t.TempDir(), "q.db"), Buckets: []schema.Bucket{thing, {Name: "thing", Owner: "other"}}})
 	if err == nil || !strings.Contains(err.Error(), "test") || !strings.Contains(err.Error(), "other") {
 		t.Errorf("two owners: %v", err)
 	}

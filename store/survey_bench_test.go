@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // BenchmarkSurvey reads a file of a million records before bbolt does, as each start
@@ -14,7 +17,7 @@ func BenchmarkSurvey(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "p.db")
 	appended := thing
 	appended.Append = true
-	s, err := Open(Options{Path: path, Buckets: []Bucket{appended}, NoSync: true, MinFree: 1})
+	s, err := Open(Options{Path: path, Buckets: []schema.Bucket{appended}, NoSync: true, MinFree: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -48,12 +51,12 @@ func BenchmarkSurvey(b *testing.B) {
 			b.Fatal(err)
 		}
 		begun := time.Now()
-		found, err := readSurvey(f, info.Size())
+		found, err := survey.Read(f, info.Size())
 		ours += time.Since(begun)
-		if err != nil || len(found.faults)+len(found.damaged) > 0 || found.buckets["thing"].rows != records {
+		if err != nil || len(found.Faults)+len(found.Damaged) > 0 || found.Buckets["thing"].Rows != records {
 			b.Fatal(err, found)
 		}
-		size = int64(found.file.Pages()) * int64(os.Getpagesize())
+		size = int64(found.File.Pages()) * int64(os.Getpagesize())
 		_ = f.Close()
 		begun = time.Now()
 		db, err := openBolt(path, true, nil)

@@ -8,12 +8,15 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // other is a second bucket, so that one can be missing.
-var other = Bucket{Name: "other", Owner: "test", Key: "any", Value: "any"}
+var other = schema.Bucket{Name: "other", Owner: "test", Key: "any", Value: "any"}
 
-func withOther(o *Options) { o.Buckets = []Bucket{thing, entry, other} }
+func withOther(o *Options) { o.Buckets = []schema.Bucket{thing, entry, other} }
 
 // filled makes a file with records and numbers, closed in order, and lets change modify
 // it as no Postern does.
@@ -46,7 +49,7 @@ func filled(t *testing.T, change func(tx *bolt.Tx) error) string {
 }
 
 func TestAFileWhoseBucketsAreNotWhatWasWrittenIsRefused(t *testing.T) {
-	sealed := func(key, value string) []byte { return seal([]byte(key), []byte(value)) }
+	sealed := func(key, value string) []byte { return schema.Seal([]byte(key), []byte(value)) }
 	for name, c := range map[string]struct {
 		change func(tx *bolt.Tx) error
 		want   error
@@ -74,7 +77,7 @@ func TestAFileWhoseBucketsAreNotWhatWasWrittenIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := Open(Options{Path: path, Buckets: []Bucket{thing, entry, other}, NoSync: true})
+			s, err := Open(Options{Path: path, Buckets: []schema.Bucket{thing, entry, other}, NoSync: true})
 			if !errors.Is(err, c.want) || err != nil && (!strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path)) {
 				t.Errorf("Open: %v", err)
 			}
@@ -120,7 +123,7 @@ func TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth(t *testing.T
 	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), `(of "v1.4.0", it has the bucket other, which this release does not know); this is v1.3.0`) {
 		t.Error(err)
 	}
-	if _, err := Inspect(path, []Bucket{thing, entry, other}); err != nil {
+	if _, err := Inspect(path, []schema.Bucket{thing, entry, other}); err != nil {
 		t.Error(err)
 	}
 }
@@ -129,11 +132,11 @@ func TestAFileOfTheVersionWithoutTalliesIsTakenAsItIs(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte("meta"))
 		for _, b := range []string{"thing", "other", "entry"} {
-			if err := meta.Delete(tallyKey(b)); err != nil {
+			if err := meta.Delete(survey.TallyKey(b)); err != nil {
 				return err
 			}
 		}
-		return meta.Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, 1}))
+		return meta.Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, 1}))
 	})
 	for range 2 {
 		s := openTest(t, path, withOther)

@@ -2,15 +2,16 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // Tx is a transaction. It is valid only inside the closure that it was passed to, and
@@ -18,14 +19,14 @@ import (
 type Tx struct {
 	bolt     *bolt.Tx
 	openings *openings
-	schema   schema
+	schema   schema.Schema
 	now      time.Time
 	steady   time.Time
 	woken    bool
-	after    []func()  // called once the commit is on disk
-	writes   int       // Puts and Deletes so far
-	damaged  []Damaged // records that could not be read
-	healed   []string  // damaged records that were replaced or deleted
+	after    []func()         // called once the commit is on disk
+	writes   int              // Puts and Deletes so far
+	damaged  []survey.Damaged // records that could not be read
+	healed   []string         // damaged records that were replaced or deleted
 }
 
 // Range selects the keys of a Scan. The zero value selects all.
@@ -36,8 +37,6 @@ type Range struct {
 	Reverse bool   // from the last key to the first
 	Limit   int    // at most so many records; 0 = no limit
 }
-
-const checksumSize = 4
 
 // Now returns the timestamp of the transaction, in UTC, cut to milliseconds. All records
 // and events of one commit carry it. While the clock is more than 48 hours behind the
@@ -63,7 +62,7 @@ func (tx *Tx) Get(bucket string, key []byte) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	value, ok := verify(key, raw)
+	value, ok := schema.Verify(key, raw)
 	if !ok {
 		tx.damage(bucket, key)
 		return nil, fmt.Errorf("store: %s key %x: %w", bucket, key, ErrDamaged)
@@ -84,7 +83,7 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 	if err != nil {
 		return err
 	}
-	b.FillPercent = max(b.FillPercent, b.declared.fill(key)) // bbolt splits at the end of the commit
+	b.FillPercent = max(b.FillPercent, b.declared.FillFor(key)) // bbolt splits at the end of the commit
 	tx.writes++
 	if b.declared.Guards {
 		if err := tx.guard(b, key); err != nil {
@@ -103,9 +102,9 @@ func (tx *Tx) Put(bucket string, key, value []byte) error {
 // putMeta stores a record of meta, which no tally counts.
 func (tx *Tx) putMeta(key, value []byte) error {
 	tx.writes++
-	sealed := seal(key, value)
-	tx.openings.rows.note(metaBucket.Name, key, sealed)
-	return tx.bolt.Bucket([]byte(metaBucket.Name)).Put(key, sealed)
+	sealed := schema.Seal(key, value)
+	tx.openings.rows.note(schema.Meta.Name, key, sealed)
+	return tx.bolt.Bucket([]byte(schema.Meta.Name)).Put(key, sealed)
 }
 
 // Delete removes key. A missing key is no error.
@@ -119,7 +118,7 @@ func (tx *Tx) Delete(bucket string, key []byte) error {
 		return nil
 	}
 	tx.writes++
-	b.guarded = b.guarded && !b.declared.isGuard(key)
+	b.guarded = b.guarded && !b.declared.IsGuard(key)
 	tx.replaced(b, key, old, nil)
 	tx.openings.rows.note(bucket, key, nil)
 	if err := b.Delete(key); err != nil {
@@ -145,7 +144,7 @@ func (tx *Tx) DeleteSome(bucket string, prefix []byte, limit int) (n int, err er
 	c := b.Cursor()
 	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && n < limit; k, _ = c.Next() {
 		keys = append(keys, bytes.Clone(k))
-		if !b.declared.isGuard(k) {
+		if !b.declared.IsGuard(k) {
 			n++
 		}
 	}
@@ -242,10 +241,10 @@ func (tx *Tx) Scan(bucket string, r Range, fn func(key, value []byte) (bool, err
 	k, raw := seek(c, r.Reverse, from, before)
 	for n := 0; k != nil && inside(k, from, before) && (r.Limit == 0 || n < r.Limit); k, raw = step() {
 		tx.openings.looked++
-		if b.declared.isGuard(k) {
+		if b.declared.IsGuard(k) {
 			continue
 		}
-		value, ok := verify(k, raw)
+		value, ok := schema.Verify(k, raw)
 		if !ok {
 			tx.damage(bucket, k)
 			continue
@@ -298,7 +297,7 @@ func inside(k, from, before []byte) bool {
 }
 
 func (tx *Tx) damage(bucket string, key []byte) {
-	tx.damaged = append(tx.damaged, Damaged{Bucket: bucket, Key: bytes.Clone(key)})
+	tx.damaged = append(tx.damaged, survey.Damaged{Bucket: bucket, Key: bytes.Clone(key)})
 }
 
 // Unreadable reports a record that its owner cannot decode although its checksum is
@@ -307,28 +306,6 @@ func (tx *Tx) damage(bucket string, key []byte) {
 func (tx *Tx) Unreadable(bucket string, key []byte, err error) error {
 	tx.damage(bucket, key)
 	return fmt.Errorf("store: %s key %x: %w: %w", bucket, key, ErrDamaged, err)
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-func seal(key, value []byte) []byte {
-	return appendSealed(make([]byte, 0, checksumSize+len(value)), key, value)
-}
-
-func appendSealed(to, key, value []byte) []byte {
-	return append(binary.BigEndian.AppendUint32(to, checksum(key, value)), value...)
-}
-
-func verify(key, raw []byte) (value []byte, ok bool) {
-	if len(raw) < checksumSize {
-		return nil, false
-	}
-	value = raw[checksumSize:]
-	return value, binary.BigEndian.Uint32(raw) == checksum(key, value)
-}
-
-func checksum(key, value []byte) uint32 {
-	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
 // maxLevels is the nesting depth at which the JSON decoder stops.

@@ -14,21 +14,6 @@ import (
 // beforeSuffix ends the name of the copy of a file of an earlier release.
 const beforeSuffix = ".before-upgrade"
 
-// older reports whether an earlier release wrote the file. That release can no longer
-// open the file once this one has opened it.
-func (s *survey) older(sch schema) bool {
-	if version, known := s.version(); known && version < schemaVersion {
-		return true
-	}
-	counted, _ := s.tallies()
-	for name := range sch {
-		if _, is := counted[name]; !is && s.buckets[name] == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // keepBefore copies the file at path, which the caller has locked and not yet written to.
 // The copy appears under its name complete or not at all, even if the process is killed.
 // It leaves spare bytes of the disk free.

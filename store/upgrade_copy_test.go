@@ -12,6 +12,8 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"postern/store/files"
+	"postern/store/schema"
+	"postern/store/survey"
 )
 
 // TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged, whether the schema is older or a
@@ -20,14 +22,14 @@ import (
 func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*bolt.Tx) error
-		buckets []Bucket
+		buckets []schema.Bucket
 		kept    bool
 	}{
-		"this release": {func(*bolt.Tx) error { return nil }, []Bucket{thing, entry, other}, false},
+		"this release": {func(*bolt.Tx) error { return nil }, []schema.Bucket{thing, entry, other}, false},
 		"a schema of before": {func(tx *bolt.Tx) error {
-			return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))
-		}, []Bucket{thing, entry, other}, true},
-		"a bucket more": {func(*bolt.Tx) error { return nil }, []Bucket{thing, entry, other, {Name: "another", Owner: "test"}}, true},
+			return tx.Bucket([]byte("meta")).Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, schema.Version - 1}))
+		}, []schema.Bucket{thing, entry, other}, true},
+		"a bucket more": {func(*bolt.Tx) error { return nil }, []schema.Bucket{thing, entry, other, {Name: "another", Owner: "test"}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filled(t, c.change)
@@ -75,7 +77,7 @@ func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 
 func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
-		return tx.Bucket([]byte("meta")).Put(metaVersion, seal(metaVersion, []byte{0, 0, 0, schemaVersion - 1}))
+		return tx.Bucket([]byte("meta")).Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, schema.Version - 1}))
 	})
 	before, err := os.ReadFile(path)
 	if err == nil {
@@ -84,7 +86,7 @@ func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Path: path, Buckets: []Bucket{thing, entry, other}, NoSync: true, KeepBefore: true, MinFree: 1}
+	o := Options{Path: path, Buckets: []schema.Bucket{thing, entry, other}, NoSync: true, KeepBefore: true, MinFree: 1}
 	if _, err := Open(o); !errors.Is(err, errOlder) {
 		t.Errorf("opened without a copy: %v", err)
 	}

@@ -1,5 +1,7 @@
 package store
 
+import "postern/store/schema"
+
 import bolt "go.etcd.io/bbolt"
 
 // Usage is the room that a bucket takes in the file.
@@ -22,7 +24,7 @@ func (s *Store) Usage(bucket string) (u Usage, err error) {
 		u.Pages = int64(pages) * int64(tx.bolt.DB().Info().PageSize)
 		c := b.Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			if b.declared.isGuard(k) {
+			if b.declared.IsGuard(k) {
 				continue
 			}
 			u.Rows++
@@ -47,10 +49,10 @@ func (s *Store) Rows(bucket string) (n int, err error) {
 	return n, err
 }
 
-func count(b *bolt.Bucket, declared Bucket) (n int) {
+func count(b *bolt.Bucket, declared schema.Bucket) (n int) {
 	c := b.Cursor()
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {
-		if !declared.isGuard(k) {
+		if !declared.IsGuard(k) {
 			n++
 		}
 	}

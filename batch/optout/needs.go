@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -20,12 +21,12 @@ const (
 var errShape = errors.New("a record of another shape")
 
 // Buckets declares the buckets of this package.
-func Buckets() []store.Bucket {
+func Buckets() []schema.Bucket {
 	const owner = "batch/optout"
-	return []store.Bucket{
-		{Name: bucketEntry, Owner: owner, Key: "owner + 0 + canonical phone number; owner + 1 + LID of a person whose number is unknown; owner + 2 + LID", Value: "JSON: number, reason, source, time, LIDs; under 2 the canonical number whose entry holds for the LID", When: entryMade, Needs: store.References(decodeAny, "somebody who opted out is written to again", toEntry)},
-		{Name: bucketCampaign, Owner: owner, Key: "batch", Value: "JSON: owner, folded opt-out words, instances", Append: true, Needs: store.References(store.Decoded(16, decodeCampaign), "the opt-out words of a batch are lost")},
-		{Name: bucketContacted, Owner: owner, Key: "canonical phone number, its digits after a 1 in binary + batch", Value: "when the batch was about to write to the number, in milliseconds", When: contacted, Needs: store.References(store.Decoded(contactKey, decodeContact), "an answer to a batch is not recognized as an opt-out", toCampaign)},
+	return []schema.Bucket{
+		{Name: bucketEntry, Owner: owner, Key: "owner + 0 + canonical phone number; owner + 1 + LID of a person whose number is unknown; owner + 2 + LID", Value: "JSON: number, reason, source, time, LIDs; under 2 the canonical number whose entry holds for the LID", When: entryMade, Needs: schema.References(decodeAny, "somebody who opted out is written to again", toEntry)},
+		{Name: bucketCampaign, Owner: owner, Key: "batch", Value: "JSON: owner, folded opt-out words, instances", Append: true, Needs: schema.References(schema.Decoded(16, decodeCampaign), "the opt-out words of a batch are lost")},
+		{Name: bucketContacted, Owner: owner, Key: "canonical phone number, its digits after a 1 in binary + batch", Value: "when the batch was about to write to the number, in milliseconds", When: contacted, Needs: schema.References(schema.Decoded(contactKey, decodeContact), "an answer to a batch is not recognized as an opt-out", toCampaign)},
 	}
 }
 
@@ -52,16 +53,16 @@ func decodeAny(k, raw []byte) (r anyRecord, err error) {
 }
 
 // toEntry is the reference of a LID to the entry that holds for it.
-func toEntry(_ *store.Lookup, k []byte, r anyRecord) (n store.Need) {
+func toEntry(_ *schema.Lookup, k []byte, r anyRecord) (n schema.Need) {
 	if r.leads != "" {
-		n = store.Need{Bucket: bucketEntry, Key: store.Key(k[:16], byNumber, r.leads), Why: "a LID leads to an opt-out that is missing"}
+		n = schema.Need{Bucket: bucketEntry, Key: store.Key(k[:16], byNumber, r.leads), Why: "a LID leads to an opt-out that is missing"}
 	}
 	return n
 }
 
 // toCampaign is the reference of a contact to the words of its batch.
-func toCampaign(_ *store.Lookup, k []byte, _ time.Time) store.Need {
-	return store.Need{Bucket: bucketCampaign, Key: k[8:], Why: "the opt-out words of its batch are unknown"}
+func toCampaign(_ *schema.Lookup, k []byte, _ time.Time) schema.Need {
+	return schema.Need{Bucket: bucketCampaign, Key: k[8:], Why: "the opt-out words of its batch are unknown"}
 }
 
 func decodeCampaign(raw []byte) (c campaign, err error) { return c, json.Unmarshal(raw, &c) }

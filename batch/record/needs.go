@@ -8,6 +8,7 @@ import (
 
 	"postern/batch/table"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // The references between the records of a batch. All of them appear in one commit, and
@@ -22,9 +23,9 @@ const (
 
 // toHeader returns a reference to the batch whose id is in the key, from a byte on. ok
 // reports whether the batch has the right status.
-func toHeader(at int, why string, ok func(key []byte, h *Header) bool) store.Ref[[]byte] {
-	return func(_ *store.Lookup, key, _ []byte) store.Need {
-		return store.Need{Bucket: BucketHeader, Key: key[at:], Why: why, Is: func(raw []byte) bool {
+func toHeader(at int, why string, ok func(key []byte, h *Header) bool) schema.Ref[[]byte] {
+	return func(_ *schema.Lookup, key, _ []byte) schema.Need {
+		return schema.Need{Bucket: BucketHeader, Key: key[at:], Why: why, Is: func(raw []byte) bool {
 			h, err := DecodeHeader(raw)
 			return err != nil || ok(key, &h)
 		}}
@@ -41,7 +42,7 @@ var (
 
 // noHeader is an unmet need of the mark of a batch that is being removed, which excludes the
 // header.
-func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
+func noHeader(look *schema.Lookup, key, _ []byte) (n schema.Need) {
 	if look.Has(BucketHeader, key) {
 		n.Why = "the items of a batch that exists are removed"
 	}
@@ -50,16 +51,16 @@ func noHeader(look *store.Lookup, key, _ []byte) (n store.Need) {
 
 // toBatch is the reference of an item or an attempt to its batch, which has no header
 // while it is created or removed.
-func toBatch[T any](look *store.Lookup, key []byte, _ T) store.Need {
+func toBatch[T any](look *schema.Lookup, key []byte, _ T) schema.Need {
 	id := key[:16]
 	header, found := look.Get(BucketHeader, id)
 	switch {
 	case found && ItemKeyPosition(key) >= totalIn(header) && !look.Has(BucketCreating, id):
-		return store.Need{Why: "its batch has fewer items"}
+		return schema.Need{Why: "its batch has fewer items"}
 	case found || look.Has(BucketCreating, id) || look.Has(BucketRemoving, id):
-		return store.Need{}
+		return schema.Need{}
 	}
-	return store.Need{Bucket: BucketHeader, Key: id, Why: noBatch}
+	return schema.Need{Bucket: BucketHeader, Key: id, Why: noBatch}
 }
 
 // totalIn returns the number of items in a header, without decoding the rest; of a damaged
@@ -77,32 +78,32 @@ func totalIn(raw []byte) int {
 	return total
 }
 
-func openNeed(_ *store.Lookup, key []byte, h Header) (n store.Need) {
+func openNeed(_ *schema.Lookup, key []byte, h Header) (n schema.Need) {
 	if !table.Final(h.Status) {
-		n = store.Need{Bucket: BucketOpen, Key: key, Value: []byte{}, Why: "a batch that has not ended is not taken up after a start"}
+		n = schema.Need{Bucket: BucketOpen, Key: key, Value: []byte{}, Why: "a batch that has not ended is not taken up after a start"}
 	}
 	return n
 }
 
-func ownedNeed(look *store.Lookup, key []byte, _ Header) (n store.Need) {
+func ownedNeed(look *schema.Lookup, key []byte, _ Header) (n schema.Need) {
 	if owner, known := ownerIn(look, key); known {
-		n = store.Need{Bucket: BucketOwner, Key: store.Key(owner, key), Value: []byte{}, Why: "its owner does not see a batch"}
+		n = schema.Need{Bucket: BucketOwner, Key: store.Key(owner, key), Value: []byte{}, Why: "its owner does not see a batch"}
 	}
 	return n
 }
 
 // ownerIn returns the owner of a batch.
-func ownerIn(look *store.Lookup, id []byte) (owner uuid.UUID, known bool) {
+func ownerIn(look *schema.Lookup, id []byte) (owner uuid.UUID, known bool) {
 	var s struct{ Owner uuid.UUID }
 	raw, _ := look.Get(BucketSpec, id)
 	return s.Owner, raw != nil && json.Unmarshal(raw, &s) == nil
 }
 
-func headerNeeds(look *store.Lookup) store.Needs {
-	refs := store.References(store.Decoded(16, DecodeHeader), lostPart,
-		store.ToSameKey[Header](BucketSpec, lostPart), store.ToSameKey[Header](BucketMessage, lostPart), openNeed, ownedNeed)(look)
+func headerNeeds(look *schema.Lookup) schema.Needs {
+	refs := schema.References(schema.Decoded(16, DecodeHeader), lostPart,
+		schema.ToSameKey[Header](BucketSpec, lostPart), schema.ToSameKey[Header](BucketMessage, lostPart), openNeed, ownedNeed)(look)
 	numbers := heldNumbers{mark: markOf(look)}
-	return func(key, value []byte) []store.Need {
+	return func(key, value []byte) []schema.Need {
 		if key == nil {
 			return numbers.needs()
 		}
@@ -124,7 +125,7 @@ const maxMissing = 1000
 
 // itemsOf returns the needs of a batch to have its items, and to have counted them. While
 // one is missing or cannot be read, the counts are not known.
-func itemsOf(look *store.Lookup, id uuid.UUID, h *Header) (needs []store.Need) {
+func itemsOf(look *schema.Lookup, id uuid.UUID, h *Header) (needs []schema.Need) {
 	n, whole := map[ItemStatus]int{}, true
 	for p := 0; p < h.Counts.Total && len(needs) < maxMissing; p++ {
 		raw, found := look.Get(BucketItem, ItemKey(id, p))
@@ -147,7 +148,7 @@ func itemsOf(look *store.Lookup, id uuid.UUID, h *Header) (needs []store.Need) {
 	if len(needs) > 0 || !whole || right.Counts == h.Counts {
 		return needs
 	}
-	return []store.Need{{
+	return []schema.Need{{
 		Bucket: BucketHeader, Key: id[:], Value: right.encode(), Why: "the numbers of a batch are not those of its items",
 		Is: func([]byte) bool { return false },
 	}}
@@ -155,7 +156,7 @@ func itemsOf(look *store.Lookup, id uuid.UUID, h *Header) (needs []store.Need) {
 
 // lostItem returns the need of an item, which is rebuilt as one with an unknown
 // recipient. A pending one fails in its turn; one that was sent is UNKNOWN.
-func lostItem(id uuid.UUID, h *Header, position int) store.Need {
+func lostItem(id uuid.UUID, h *Header, position int) schema.Need {
 	var r Item
 	if table.Final(h.Status) || position < h.Cursor {
 		r = Item{Status: ItemUnknown, Code: CodeDamaged, Error: "the item's record in the data file was lost", UpdatedAt: h.UpdatedAt, EndedAt: h.UpdatedAt}
@@ -164,7 +165,7 @@ func lostItem(id uuid.UUID, h *Header, position int) store.Need {
 	if newer := h.Newest(position); newer != nil {
 		raw = newer
 	}
-	return store.Need{Bucket: BucketItem, Key: ItemKey(id, position), Value: raw, Why: noItem}
+	return schema.Need{Bucket: BucketItem, Key: ItemKey(id, position), Value: raw, Why: noItem}
 }
 
 // CodeDamaged is the code of an item whose record was damaged.

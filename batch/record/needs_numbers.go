@@ -10,13 +10,13 @@ import (
 
 	"postern/batch/table"
 	"postern/event"
-	"postern/store"
+	"postern/store/schema"
 )
 
 const wrongNumber = "the totals of lists are wrong"
 
 // markOf returns the id up to which batches are counted, nil for none.
-func markOf(look *store.Lookup) []byte {
+func markOf(look *schema.Lookup) []byte {
 	mark, _ := look.Get(BucketNumber, CountedKey)
 	return bytes.Clone(mark)
 }
@@ -28,7 +28,7 @@ type heldNumbers struct {
 }
 
 // add counts a batch, and returns its own needs.
-func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store.Need {
+func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []schema.Need {
 	if bytes.Compare(id[:], n.mark) > 0 {
 		return nil
 	}
@@ -39,15 +39,15 @@ func (n *heldNumbers) add(id, owner uuid.UUID, status event.BatchStatus) []store
 	if !table.Final(status) {
 		return nil
 	}
-	return []store.Need{{Bucket: BucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
+	return []schema.Need{{Bucket: BucketEnded, Key: endedKey(owner, status, id), Value: []byte{}, Why: "a list of finished batches leaves one out"}}
 }
 
 // needs returns the needs of all batches together.
-func (n *heldNumbers) needs() (all []store.Need) {
+func (n *heldNumbers) needs() (all []schema.Need) {
 	for _, key := range slices.Sorted(maps.Keys(n.more)) {
 		right := n.more[key]
 		delete(right, "")
-		need := store.Need{Bucket: BucketNumber, Key: []byte(key), Why: wrongNumber}
+		need := schema.Need{Bucket: BucketNumber, Key: []byte(key), Why: wrongNumber}
 		need.Value, _ = json.Marshal(right)
 		need.Is = func(raw []byte) bool {
 			var is ByStatus
@@ -59,7 +59,7 @@ func (n *heldNumbers) needs() (all []store.Need) {
 }
 
 // batchesCounted is an unmet need of a number of an owner without batches.
-func batchesCounted(look *store.Lookup, key, _ []byte) (n store.Need) {
+func batchesCounted(look *schema.Lookup, key, _ []byte) (n schema.Need) {
 	owner, is := bytes.CutPrefix(key, []byte("user"))
 	switch {
 	case bytes.Equal(key, CountedKey):

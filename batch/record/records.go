@@ -14,6 +14,7 @@ import (
 	"postern/batch/table"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // The buckets. Constant data is separate from data that every item changes,
@@ -34,21 +35,21 @@ const (
 )
 
 // Buckets declares the buckets of this package.
-func Buckets() []store.Bucket {
+func Buckets() []schema.Bucket {
 	const owner = "batch"
-	return []store.Bucket{
+	return []schema.Bucket{
 		{Name: BucketHeader, Owner: owner, Key: "batch", Value: "binary, version 1: status, counts, times, fencing number, the last items", Needs: headerNeeds},
-		{Name: BucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](BucketHeader, noBatch))},
-		{Name: BucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: store.References(store.Sized(0), "", store.ToSameKey[[]byte](BucketHeader, noBatch))},
-		{Name: BucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1, 2 or 3: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: store.References(store.Decoded(24, DecodeItem), noItem, toBatch)},
-		{Name: BucketDetails, Owner: owner, Key: "batch + position", Value: "binary, version 1: external id and variables of a recipient that has any", Append: true, Needs: store.References(store.Decoded(24, DecodeDetails), noBatch, toBatch)},
-		{Name: BucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: store.References(store.Sized(28), noBatch, toBatch[[]byte])},
-		{Name: BucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: store.References(store.Sized(32), noBatch, toOwned)},
-		{Name: BucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: store.References(store.Sized(0), "", toOpen)},
-		{Name: BucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation or an append under way, swept at start", Needs: store.References(store.Sized(16), "")},
-		{Name: BucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: store.References(store.Sized(16), noBatch, noHeader)},
-		{Name: BucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: store.References(store.Sized(33), noBatch, toEnded)},
-		{Name: BucketNumber, Owner: owner, Key: "all; user + owner; counted", Value: "JSON: how many batches there are in each status; the id up to which they are counted", Needs: store.References(store.Sized(0), "", batchesCounted)},
+		{Name: BucketSpec, Owner: owner, Key: "batch", Value: "JSON: owner, name, instances, options, schedule", Append: true, When: batchMade, Needs: schema.References(schema.Sized(0), "", schema.ToSameKey[[]byte](BucketHeader, noBatch))},
+		{Name: BucketMessage, Owner: owner, Key: "batch", Value: "JSON: message, external attributes, what it answers", Append: true, Needs: schema.References(schema.Sized(0), "", schema.ToSameKey[[]byte](BucketHeader, noBatch))},
+		{Name: BucketItem, Owner: owner, Key: "batch + position", Value: "binary, version 1, 2 or 3: recipient, status, outcome; the header may hold a newer one", Fill: 0.6, Needs: schema.References(schema.Decoded(24, DecodeItem), noItem, toBatch)},
+		{Name: BucketDetails, Owner: owner, Key: "batch + position", Value: "binary, version 1: external id and variables of a recipient that has any", Append: true, Needs: schema.References(schema.Decoded(24, DecodeDetails), noBatch, toBatch)},
+		{Name: BucketAttempt, Owner: owner, Key: "batch + position + attempt number", Value: "JSON: instance, outcome, of attempts that found no instance; the last attempt is in the item", Append: true, Needs: schema.References(schema.Sized(28), noBatch, toBatch[[]byte])},
+		{Name: BucketOwner, Owner: owner, Key: "owner + batch", Value: "binary, version 1: when it was made, its name, its instances; nothing until it is counted", Needs: schema.References(schema.Sized(32), noBatch, toOwned)},
+		{Name: BucketOpen, Owner: owner, Key: "batch", Value: "nothing, or binary, version 1: the scoped keys that it was created and last started with; absent once the batch is final", Append: true, Needs: schema.References(schema.Sized(0), "", toOpen)},
+		{Name: BucketCreating, Owner: owner, Key: "batch", Value: "nothing; a creation or an append under way, swept at start", Needs: schema.References(schema.Sized(16), "")},
+		{Name: BucketRemoving, Owner: owner, Key: "batch", Value: "nothing; a batch that was deleted and has items or attempts yet", Needs: schema.References(schema.Sized(16), noBatch, noHeader)},
+		{Name: BucketEnded, Owner: owner, Key: "owner + s, c or e (stopped, completed, with errors) + batch", Value: "nothing; a final batch", Fill: 0.75, Needs: schema.References(schema.Sized(33), noBatch, toEnded)},
+		{Name: BucketNumber, Owner: owner, Key: "all; user + owner; counted", Value: "JSON: how many batches there are in each status; the id up to which they are counted", Needs: schema.References(schema.Sized(0), "", batchesCounted)},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"postern/instance"
 	"postern/instance/webhooks"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Level is the severity of a finding.
@@ -36,7 +37,7 @@ type Patient struct {
 	Config   *config.Config
 	Warnings []string // that reading the configuration gave
 
-	Buckets []store.Bucket // those of the data file, as for store.Check
+	Buckets []schema.Bucket // those of the data file, as for store.Check
 
 	// Ask calls the API of the program that runs with this configuration, and decodes
 	// its answer; a *[]byte gets the raw answer. It is called when a program

@@ -19,6 +19,7 @@ import (
 
 	"postern/cluster"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Config says what is moved. All fields but those marked are required.
@@ -27,7 +28,7 @@ type Config struct {
 	Cell     string
 	Lease    time.Duration // of nodes, where the cell does not say it
 	Path     string        // of the file
-	Buckets  []store.Bucket
+	Buckets  []schema.Bucket
 	Program  string // version of the program; optional
 
 	// Force lets [In] replace a cell that is there, and [Out] take one that has an owner or

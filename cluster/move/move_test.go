@@ -19,11 +19,12 @@ import (
 	"postern/cluster/memory"
 	"postern/cluster/move"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const lease = 10 * time.Second
 
-var buckets = []store.Bucket{{Name: "thing", Owner: "test", Key: "any", Value: "any"}, {Name: "other", Owner: "test", Key: "any", Value: "any"}}
+var buckets = []schema.Bucket{{Name: "thing", Owner: "test", Key: "any", Value: "any"}, {Name: "other", Owner: "test", Key: "any", Value: "any"}}
 
 var secrets = map[string][]byte{"key": []byte("secret")}
 

@@ -21,12 +21,13 @@ import (
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
-var ratioBucket = store.Bucket{Name: "thing", Owner: "test", Key: "number", Value: "200 bytes"}
+var ratioBucket = schema.Bucket{Name: "thing", Owner: "test", Key: "number", Value: "200 bytes"}
 
 // process returns a node of the cell "main" that has not begun.
-func process(b *testing.B, url, name string, buckets []store.Bucket) *cluster.Node {
+func process(b *testing.B, url, name string, buckets []schema.Bucket) *cluster.Node {
 	b.Helper()
 	n := cluster.New(cluster.Config{
 		Database: open(b, url), Cell: "main", Name: name, Lease: 30 * time.Second, Logger: slog.New(slog.DiscardHandler), Ended: func(err error) { b.Error(err) },
@@ -37,7 +38,7 @@ func process(b *testing.B, url, name string, buckets []store.Bucket) *cluster.No
 }
 
 // lead returns a store that owns a new cell, whose commits wait for a second server.
-func lead(b *testing.B, url string, buckets []store.Bucket) *store.Store {
+func lead(b *testing.B, url string, buckets []schema.Bucket) *store.Store {
 	b.Helper()
 	s, err := process(b, url, "owner", buckets).Lead(b.Context())
 	if err != nil {
@@ -47,7 +48,7 @@ func lead(b *testing.B, url string, buckets []store.Bucket) *store.Store {
 	return s
 }
 
-func single(b *testing.B, buckets []store.Bucket) *store.Store {
+func single(b *testing.B, buckets []schema.Bucket) *store.Store {
 	b.Helper()
 	s, err := store.Open(store.Options{Path: filepath.Join(b.TempDir(), "alone.db"), Buckets: buckets, MinFree: 1})
 	if err != nil {
@@ -227,7 +228,7 @@ func BenchmarkCellAgainstFile(b *testing.B) {
 // one that a standby has was the newest of the owner.
 func BenchmarkFollower(b *testing.B) {
 	const rate, lasts = 500, 10 * time.Second
-	buckets := []store.Bucket{ratioBucket}
+	buckets := []schema.Bucket{ratioBucket}
 	eachDelay(b, func(b *testing.B, url string) {
 		owner := lead(b, url, buckets)
 		standby := process(b, url, "standby", buckets)

@@ -10,7 +10,7 @@ const tablesVersion = 1
 
 // A table of few rows that change with each commit or renewal has room in its pages, so that
 // an update stays in its page and needs no vacuum.
-const schema = `create schema if not exists postern;
+const tablesSQL = `create schema if not exists postern;
 
 create table if not exists postern.program (
 	only_row boolean primary key default true check (only_row),
@@ -92,7 +92,7 @@ var tables = []string{"program", "cell", "lease", "barrier", "kv", "change_log",
 
 // PrintSQL returns the statements that make the tables, for a user who may create them. The
 // program's own user needs no more than the rights on them.
-func PrintSQL() string { return fmt.Sprintf(schema, tablesVersion) + grants() }
+func PrintSQL() string { return fmt.Sprintf(tablesSQL, tablesVersion) + grants() }
 
 // grants are comments, since the name of the program's user is not known.
 func grants() string {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // The buckets of this package.
@@ -18,11 +19,11 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
+func Buckets() []schema.Bucket {
 	const value = "counters, gauges, instances by state, JSON"
-	return []store.Bucket{
-		{Name: minutes, Owner: "console/samples", Key: "Unix time of its begin", Value: value, Append: true, Needs: store.References(decode, "a minute is missing from the charts")},
-		{Name: hours, Owner: "console/samples", Key: "Unix time of its begin", Value: value, Append: true, Needs: store.References(decode, "an hour is missing from the charts")},
+	return []schema.Bucket{
+		{Name: minutes, Owner: "console/samples", Key: "Unix time of its begin", Value: value, Append: true, Needs: schema.References(decode, "a minute is missing from the charts")},
+		{Name: hours, Owner: "console/samples", Key: "Unix time of its begin", Value: value, Append: true, Needs: schema.References(decode, "an hour is missing from the charts")},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // rig is a digest of records that are kept in memory.
@@ -24,7 +25,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, has: map[uint64]Fields{}}
 	s, err := store.Open(store.Options{
 		Path: filepath.Join(t.TempDir(), "d.db"), NoSync: true, MinFree: 1,
-		Buckets: []store.Bucket{bucket("records"), bucket("blocks"), bucket("names"), bucket("keys")},
+		Buckets: []schema.Bucket{bucket("records"), bucket("blocks"), bucket("names"), bucket("keys")},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +49,8 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-func bucket(name string) store.Bucket {
-	return store.Bucket{Name: name, Owner: "digest", Key: "any", Value: "any"}
+func bucket(name string) schema.Bucket {
+	return schema.Bucket{Name: name, Owner: "digest", Key: "any", Value: "any"}
 }
 
 func (r *rig) open(trusted bool) (found *Inspection, rebuilt int) {

@@ -5,15 +5,15 @@ import (
 
 	"postern/delivery"
 	"postern/delivery/digest"
-	"postern/store"
+	"postern/store/schema"
 )
 
 const replays = "delivery_replay"
 
 // Buckets returns the bucket of this package. Those of the records are of package delivery.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: store.References(decodeRow, "a replay is lost", toReplay), Of: replayOwner},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: replays, Owner: "delivery", Key: "replay, or replay + number of a part of its list", Value: "how far it is, and its numbers; or records that it repeats", Needs: schema.References(decodeRow, "a replay is lost", toReplay), Of: replayOwner},
 	}
 }
 
@@ -29,14 +29,14 @@ func decodeRow(key, value []byte) (r replayRow, err error) {
 }
 
 // toReplay refers from a part of a list to its replay.
-func toReplay(_ *store.Lookup, key []byte, r replayRow) store.Need {
+func toReplay(_ *schema.Lookup, key []byte, r replayRow) schema.Need {
 	if r.ID != 0 {
-		return store.Need{}
+		return schema.Need{}
 	}
-	return store.Need{Bucket: replays, Key: key[:8], Why: "it is the list of a replay that is not there"}
+	return schema.Need{Bucket: replays, Key: key[:8], Why: "it is the list of a replay that is not there"}
 }
 
-func replayOwner(look *store.Lookup, key, value []byte) []byte {
+func replayOwner(look *schema.Lookup, key, value []byte) []byte {
 	r, err := decodeRow(key, value)
 	if err != nil || r.Instance == 0 {
 		return nil

@@ -18,6 +18,7 @@ import (
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // The buckets of package delivery that tests look into.
@@ -107,7 +108,7 @@ func (r *rig) sweep() {
 	}
 }
 
-func buckets() []store.Bucket { return slices.Concat(delivery.Buckets(), Buckets()) }
+func buckets() []schema.Bucket { return slices.Concat(delivery.Buckets(), Buckets()) }
 
 // start starts the ledger and its log.
 func (r *rig) start(ctx context.Context) error { return errors.Join(r.l.Start(ctx), r.log.Start(ctx)) }

@@ -2,7 +2,7 @@ package outbox
 
 import (
 	"postern/delivery/stream"
-	"postern/store"
+	"postern/store/schema"
 )
 
 // The buckets that package delivery looks into, for checks.
@@ -25,14 +25,14 @@ const (
 )
 
 // Buckets returns the buckets of this package, and that of the stream of all events, which has its entries.
-func Buckets() []store.Bucket {
-	return append(stream.Buckets(), []store.Bucket{
-		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: store.References(decodeRow, "an event of a batch is lost", toReplay, toBatch, toOwner, toState)},
-		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: store.References(store.Sized(9), noState, stateToEntry)},
-		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: store.References(store.Sized(16), "a due row names no event", dueToEntry, dueToState)},
+func Buckets() []schema.Bucket {
+	return append(stream.Buckets(), []schema.Bucket{
+		{Name: entryRows, Owner: "outbox", Key: "sequence", Value: "event kind, owner, batch, owner sequence, time, body", Append: true, Guards: true, When: entryMade, Needs: schema.References(decodeRow, "an event of a batch is lost", toReplay, toBatch, toOwner, toState)},
+		{Name: stateRows, Owner: "outbox", Key: "state + sequence", Value: "attempts, last outcome; empty while it is pending", Append: true, Needs: schema.References(schema.Sized(9), noState, stateToEntry)},
+		{Name: dueRows, Owner: "outbox", Key: "due time + sequence", Value: "batch; what is pending, of files up to schema version 3", Append: true, Needs: schema.References(schema.Sized(16), "a due row names no event", dueToEntry, dueToState)},
 		{Name: ownerRows, Owner: "outbox", Key: "owner", Value: "the owner's newest sequence"},
-		{Name: replayRows, Owner: "outbox", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: store.References(store.Sized(0), "", replayToEntry)},
-		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: store.References(store.Sized(24), "an event of no batch", batchToEntry)},
+		{Name: replayRows, Owner: "outbox", Key: "owner + owner sequence", Value: "sequence", Fill: 0.75, Needs: schema.References(schema.Sized(0), "", replayToEntry)},
+		{Name: batchRows, Owner: "outbox", Key: "batch + sequence", Value: "nothing", Needs: schema.References(schema.Sized(24), "an event of no batch", batchToEntry)},
 		{Name: forgetRows, Owner: "outbox", Key: "s or f + batch", Value: "nothing; a batch that was removed: its finished entries are to be swept, its pending ones go when they are delivered"},
 		{Name: gapRows, Owner: "outbox", Key: "owner + last owner sequence of a gap", Value: "its first"},
 	}...)

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // References between entries of the outbox and their indexes. An entry without a state counts
@@ -25,33 +26,33 @@ func decodeRow(key, value []byte) (e Entry, err error) {
 	return decodeEntry(binary.BigEndian.Uint64(key), value)
 }
 
-func toReplay(_ *store.Lookup, key []byte, e Entry) store.Need {
-	return store.Need{Bucket: replayRows, Key: store.Key(e.Owner, e.OwnerSeq), Is: is(key), Value: key, Why: "an event cannot be told again"}
+func toReplay(_ *schema.Lookup, key []byte, e Entry) schema.Need {
+	return schema.Need{Bucket: replayRows, Key: store.Key(e.Owner, e.OwnerSeq), Is: is(key), Value: key, Why: "an event cannot be told again"}
 }
 
-func toBatch(_ *store.Lookup, _ []byte, e Entry) store.Need {
-	return store.Need{Bucket: batchRows, Key: store.Key(e.Batch, e.Seq), Value: []byte{}, Why: "an event is not listed with its batch"}
+func toBatch(_ *schema.Lookup, _ []byte, e Entry) schema.Need {
+	return schema.Need{Bucket: batchRows, Key: store.Key(e.Batch, e.Seq), Value: []byte{}, Why: "an event is not listed with its batch"}
 }
 
-func toOwner(_ *store.Lookup, _ []byte, e Entry) store.Need {
-	return store.Need{
+func toOwner(_ *schema.Lookup, _ []byte, e Entry) schema.Need {
+	return schema.Need{
 		Bucket: ownerRows, Key: store.Key(e.Owner), Value: store.Key(e.OwnerSeq), Why: "events get numbers that were given already",
 		Is: func(newest []byte) bool { return len(newest) == 8 && binary.BigEndian.Uint64(newest) >= e.OwnerSeq },
 	}
 }
 
-func toState(look *store.Lookup, _ []byte, e Entry) (n store.Need) {
+func toState(look *schema.Lookup, _ []byte, e Entry) (n schema.Need) {
 	if e.State == Disabled || !look.Has(stateRows, stateKey(Delivered, e.Seq)) {
-		n = store.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "the state of an event is unknown: it is sent again"}
+		n = schema.Need{Bucket: stateRows, Key: stateKey(e.State, e.Seq), Value: []byte{}, Why: "the state of an event is unknown: it is sent again"}
 	}
 	return n
 }
 
 const noState = "the state of no event"
 
-func stateToEntry(_ *store.Lookup, key, _ []byte) store.Need {
+func stateToEntry(_ *schema.Lookup, key, _ []byte) schema.Need {
 	disabled := key[0] == Disabled.prefix()
-	return store.Need{
+	return schema.Need{
 		Bucket: entryRows, Key: key[1:], Why: noState,
 		Is: entryIs(func(e Entry) bool { return (e.State == Disabled) == disabled }),
 	}
@@ -66,27 +67,27 @@ func (e Entry) dueBy(status []byte) []byte {
 	return dueKey(at, e.Seq)
 }
 
-func dueToEntry(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{Bucket: entryRows, Key: key[8:], Why: "an event is due that is not there"}
+func dueToEntry(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{Bucket: entryRows, Key: key[8:], Why: "an event is due that is not there"}
 }
 
 // dueToState refers from a row of the due index to an entry that waits for that time.
-func dueToState(look *store.Lookup, key, _ []byte) store.Need {
+func dueToState(look *schema.Lookup, key, _ []byte) schema.Need {
 	raw, _ := look.Get(entryRows, key[8:])
 	e, err := decodeRow(key[8:], raw)
 	right := func(status []byte) bool { return raw == nil || err != nil || bytes.Equal(e.dueBy(status), key) }
-	return store.Need{Bucket: stateRows, Key: append([]byte{Pending.prefix()}, key[8:]...), Is: right, Why: "an event is due that does not wait for that time"}
+	return schema.Need{Bucket: stateRows, Key: append([]byte{Pending.prefix()}, key[8:]...), Is: right, Why: "an event is due that does not wait for that time"}
 }
 
-func replayToEntry(_ *store.Lookup, key, value []byte) store.Need {
-	return store.Need{
+func replayToEntry(_ *schema.Lookup, key, value []byte) schema.Need {
+	return schema.Need{
 		Bucket: entryRows, Key: value, Why: "an event is to be told again that is not there",
 		Is: entryIs(func(e Entry) bool { return bytes.Equal(store.Key(e.Owner, e.OwnerSeq), key) }),
 	}
 }
 
-func batchToEntry(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{
+func batchToEntry(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{
 		Bucket: entryRows, Key: key[16:], Why: "a batch lists an event that is not there",
 		Is: entryIs(func(e Entry) bool { return bytes.Equal(e.Batch[:], key[:16]) }),
 	}
@@ -110,7 +111,7 @@ func PendingSeq(key []byte) (seq uint64, pending bool) {
 
 // WaitsInFormer reports whether a pending entry is in the queue of schema version 3; key is
 // that of its state.
-func WaitsInFormer(look *store.Lookup, e Entry, key []byte) bool {
+func WaitsInFormer(look *schema.Lookup, e Entry, key []byte) bool {
 	status, _ := look.Get(stateRows, key)
 	return look.Has(dueRows, e.dueBy(status))
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // opened is a data file and its outbox.
@@ -36,7 +37,7 @@ func openWith(t testing.TB, o store.Options, change ...func(*Outbox)) *opened {
 }
 
 // thing is a bucket of another owner in the same file.
-var thing = store.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
+var thing = schema.Bucket{Name: "thing", Owner: "test", Key: "any", Value: "any"}
 
 func disabledDelivery(o *Outbox) { o.SetDelivery(false) }
 

@@ -8,6 +8,7 @@ import (
 	"postern/delivery/layout"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -16,10 +17,10 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: consumers, Owner: "delivery/pull", Key: "instance + name", Value: "JSON: a consumer's position in the events of the instance", Needs: store.References(store.JSONOf[record](0), "a consumer is lost"), Of: ownerOfConsumer},
-		{Name: losses, Owner: "delivery/pull", Key: "instance + number of the last event before the loss", Value: "how many events of the instance were not stored so far", Needs: store.References(store.Sized(16), ""), Of: ownerOfConsumer},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: consumers, Owner: "delivery/pull", Key: "instance + name", Value: "JSON: a consumer's position in the events of the instance", Needs: schema.References(schema.JSONOf[record](0), "a consumer is lost"), Of: ownerOfConsumer},
+		{Name: losses, Owner: "delivery/pull", Key: "instance + number of the last event before the loss", Value: "how many events of the instance were not stored so far", Needs: schema.References(schema.Sized(16), ""), Of: ownerOfConsumer},
 	}
 }
 
@@ -31,12 +32,12 @@ type record struct {
 	Acked    event.Time `json:"acked,omitzero"`
 }
 
-// ownerOfConsumer is [store.Bucket.Of]: consumers of all events belong to no instance.
-func ownerOfConsumer(look *store.Lookup, key, value []byte) []byte {
+// ownerOfConsumer is [schema.Bucket.Of]: consumers of all events belong to no instance.
+func ownerOfConsumer(look *schema.Lookup, key, value []byte) []byte {
 	if len(key) >= 8 && bytes.Equal(key[:8], store.Key(All)) {
 		return nil
 	}
-	return store.FirstID(look, key, value)
+	return schema.FirstID(look, key, value)
 }
 
 func consumerKey(instance int64, name string) []byte { return store.Key(instance, name) }

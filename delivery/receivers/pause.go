@@ -12,6 +12,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const pauses = "receiver_pause"
@@ -23,9 +24,9 @@ const (
 )
 
 // Buckets returns the bucket of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: pauses, Owner: "delivery/receivers", Key: "instance id, 0: the global webhook + id of the receiver", Value: "end of its pause, Unix milliseconds", Needs: store.References(decodePause, "a receiver is not paused any more"), Of: ownerOfPause},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: pauses, Owner: "delivery/receivers", Key: "instance id, 0: the global webhook + id of the receiver", Value: "end of its pause, Unix milliseconds", Needs: schema.References(decodePause, "a receiver is not paused any more"), Of: ownerOfPause},
 	}
 }
 
@@ -36,12 +37,12 @@ func decodePause(_, raw []byte) (end time.Time, err error) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(raw))), nil //nolint:gosec // as it was written
 }
 
-// ownerOfPause is [store.Bucket.Of]; the global webhook belongs to no instance.
-func ownerOfPause(look *store.Lookup, key, value []byte) []byte {
+// ownerOfPause is [schema.Bucket.Of]; the global webhook belongs to no instance.
+func ownerOfPause(look *schema.Lookup, key, value []byte) []byte {
 	if len(key) < 8 || binary.BigEndian.Uint64(key) == 0 {
 		return nil
 	}
-	return store.FirstID(look, key, value)
+	return schema.FirstID(look, key, value)
 }
 
 func pauseKey(id ID) []byte { return store.Key(id.Instance(), string(id)) }

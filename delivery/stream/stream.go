@@ -10,14 +10,15 @@ import (
 	"postern/delivery/layout"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const bucket = "delivery_stream"
 
 // Buckets returns the bucket of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: bucket, Owner: "delivery/stream", Key: "number", Value: "i: an event of an instance, with its body; b: the sequence of an entry of the outbox, its owner and number", Append: true, Needs: store.References(decodeRow, "")},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: bucket, Owner: "delivery/stream", Key: "number", Value: "i: an event of an instance, with its body; b: the sequence of an entry of the outbox, its owner and number", Append: true, Needs: schema.References(decodeRow, "")},
 	}
 }
 

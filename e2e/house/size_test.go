@@ -22,7 +22,6 @@ const maxLines = 6000
 var largePackages = map[string]int{
 	"sandbox/network": 9000, // every feature of WhatsApp's network is here
 	"whatsapp":        9000, // every feature of the client library is here
-	"store":           6800,
 }
 
 // maxMethods is how many methods a type may have, without those that it embeds.

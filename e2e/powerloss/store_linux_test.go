@@ -21,11 +21,12 @@ import (
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 	"postern/store/pages/pagestest"
 )
 
 var (
-	counters = store.Bucket{Name: "counter", Owner: "test", Key: "writer", Value: "how often it wrote"}
+	counters = schema.Bucket{Name: "counter", Owner: "test", Key: "writer", Value: "how often it wrote"}
 	owner    = uuid.MustParse("5f2cb0c4-4a5b-4b5e-9f11-111111111111")
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"postern/internal/prune"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{{
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{{
 		Name: bucket, Owner: "notify", Key: "instance id + hash of a recipient + number of a text",
-		Value: "whether it was sent, when, and hashes of its alerts", Of: store.FirstID,
-		Needs: store.References(store.Decoded(0, decode), "the record of sent alerts is unreadable: an alert may be sent again"),
+		Value: "whether it was sent, when, and hashes of its alerts", Of: schema.FirstID,
+		Needs: schema.References(schema.Decoded(0, decode), "the record of sent alerts is unreadable: an alert may be sent again"),
 	}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -19,11 +20,11 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
+func Buckets() []schema.Bucket {
 	const owner = "httpapi"
-	return []store.Bucket{
-		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: store.References(store.Decoded(0, decode), "an Idempotency-Key is not known any more: what it was used for may be done again", toTime)},
-		{Name: bucketTimes, Owner: owner, Key: "steady time of the record in Unix milliseconds + its key", Value: "nothing", Needs: store.References(store.Sized(0), "", toKey)},
+	return []schema.Bucket{
+		{Name: bucketKeys, Owner: owner, Key: "i + instance, u + user or o, then the Idempotency-Key", Value: "JSON: time, route, digest of the body, request id, status; then a line feed and the answer; no status: in flight", Needs: schema.References(schema.Decoded(0, decode), "an Idempotency-Key is not known any more: what it was used for may be done again", toTime)},
+		{Name: bucketTimes, Owner: owner, Key: "steady time of the record in Unix milliseconds + its key", Value: "nothing", Needs: schema.References(schema.Sized(0), "", toKey)},
 	}
 }
 

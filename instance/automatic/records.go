@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -13,10 +14,10 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: callAnswers, Owner: "instance/automatic", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Of: store.FirstID},
-		{Name: readsDue, Owner: "instance/automatic", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: store.References(store.JSONOf[dueRead](0), "a message is not marked as read"), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: callAnswers, Owner: "instance/automatic", Key: "instance id + caller", Value: "when the caller was last sent the text that answers calls", Of: schema.FirstID},
+		{Name: readsDue, Owner: "instance/automatic", Key: "instance id + n", Value: "JSON: a message that is to be marked as read", Needs: schema.References(schema.JSONOf[dueRead](0), "a message is not marked as read"), Of: schema.FirstID},
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const erasures = "erasure"
@@ -41,9 +42,9 @@ type record struct {
 }
 
 // Buckets returns the bucket of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: erasures, Owner: "instance/erasure", Key: "instance id + UUID", Value: "JSON: whose data is removed, how far it is, and what was removed", Needs: store.References(store.JSONOf[record](24), "an erasure does not continue: ask for it again"), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: erasures, Owner: "instance/erasure", Key: "instance id + UUID", Value: "JSON: whose data is removed, how far it is, and what was removed", Needs: schema.References(schema.JSONOf[record](24), "an erasure does not continue: ask for it again"), Of: schema.FirstID},
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
+	"postern/store/schema"
 	"postern/whatsapp/proxy"
 )
 
@@ -142,7 +143,7 @@ func (r *rig) open() {
 	})
 }
 
-func buckets() []store.Bucket {
+func buckets() []schema.Bucket {
 	return slices.Concat(Buckets(), instance.Buckets(), webhooks.Buckets(), messages.Buckets(), pace.Buckets(), delivery.Buckets())
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -23,25 +24,25 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: sends, Owner: "instance/later", Key: "instance id + UUID, whose time is that of the send", Value: "JSON: a send that was accepted and has not ended", Needs: store.References(store.JSONOf[record](24), "a scheduled send is lost", toLate), Of: store.FirstID},
-		{Name: late, Owner: "instance/later", Key: "instance id + deadline in milliseconds + UUID", Value: "nothing", Needs: store.References(store.Sized(32), "", lateToSend), Of: store.FirstID},
-		{Name: begun, Owner: "instance/later", Key: "instance id + UUID", Value: "nothing: the message may have left", Needs: store.References(store.Sized(24), "", store.ToSameKey[[]byte](sends, "no scheduled send has begun there")), Of: store.FirstID},
-		{Name: files, Owner: "instance/later", Key: "instance id + UUID + number of the piece", Value: "piece of a file to send", Needs: store.References(store.Sized(32), ""), Of: store.FirstID},
-		{Name: processing, Owner: "instance/later", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: store.References(store.JSONOf[job](0), "the result of a send is not reported"), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: sends, Owner: "instance/later", Key: "instance id + UUID, whose time is that of the send", Value: "JSON: a send that was accepted and has not ended", Needs: schema.References(schema.JSONOf[record](24), "a scheduled send is lost", toLate), Of: schema.FirstID},
+		{Name: late, Owner: "instance/later", Key: "instance id + deadline in milliseconds + UUID", Value: "nothing", Needs: schema.References(schema.Sized(32), "", lateToSend), Of: schema.FirstID},
+		{Name: begun, Owner: "instance/later", Key: "instance id + UUID", Value: "nothing: the message may have left", Needs: schema.References(schema.Sized(24), "", schema.ToSameKey[[]byte](sends, "no scheduled send has begun there")), Of: schema.FirstID},
+		{Name: files, Owner: "instance/later", Key: "instance id + UUID + number of the piece", Value: "piece of a file to send", Needs: schema.References(schema.Sized(32), ""), Of: schema.FirstID},
+		{Name: processing, Owner: "instance/later", Key: "instance id + process id", Value: "JSON: a send that was accepted and has not ended", Needs: schema.References(schema.JSONOf[job](0), "the result of a send is not reported"), Of: schema.FirstID},
 	}
 }
 
 // toLate is the reference of a send to its deadline.
-func toLate(_ *store.Lookup, key []byte, r record) store.Need {
+func toLate(_ *schema.Lookup, key []byte, r record) schema.Need {
 	id := uuid.UUID(key[8:])
-	return store.Need{Bucket: late, Key: lateKey(number(key[:8]), id, r.LateMax), Value: []byte{}, Why: "a scheduled send that is too late is not reported"}
+	return schema.Need{Bucket: late, Key: lateKey(number(key[:8]), id, r.LateMax), Value: []byte{}, Why: "a scheduled send that is too late is not reported"}
 }
 
 // lateToSend is the reference of a deadline to its send.
-func lateToSend(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{Bucket: sends, Key: sendKey(key), Why: "there is no scheduled send with this deadline"}
+func lateToSend(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{Bucket: sends, Key: sendKey(key), Why: "there is no scheduled send with this deadline"}
 }
 
 // record is a scheduled send as stored.

@@ -3,13 +3,13 @@ package pace
 import (
 	"encoding/json"
 
-	"postern/store"
+	"postern/store/schema"
 )
 
 const countedAsSent = "the messages that an instance sent count as sent at the start"
 
 // readable is an unmet need of a record of an instance that cannot be read.
-func readable(_ *store.Lookup, key, value []byte) (n store.Need) {
+func readable(_ *schema.Lookup, key, value []byte) (n schema.Need) {
 	var err error
 	why := countedAsSent
 	switch {

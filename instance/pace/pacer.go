@@ -11,6 +11,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -19,10 +20,10 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: bucket, Owner: "pace", Key: "instance id + kind + number", Value: "limits of an instance, and what left, by kind", Needs: store.References(store.Sized(0), "", readable), Of: store.FirstID},
-		{Name: heads, Owner: "pace", Key: "instance id", Value: "how much left and may leave, and what left last", Needs: store.References(decodeHeads, countedAsSent), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: bucket, Owner: "pace", Key: "instance id + kind + number", Value: "limits of an instance, and what left, by kind", Needs: schema.References(schema.Sized(0), "", readable), Of: schema.FirstID},
+		{Name: heads, Owner: "pace", Key: "instance id", Value: "how much left and may leave, and what left last", Needs: schema.References(decodeHeads, countedAsSent), Of: schema.FirstID},
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -14,20 +15,20 @@ const (
 )
 
 // Buckets returns the buckets of this package. Their records belong to instances: see
-// [store.OwnedBy].
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: webhooks, Owner: "webhooks", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: store.References(store.JSONOf[keptWebhook](0), "a webhook is not called: set it again"), Of: owner},
-		{Name: optionsBucket, Owner: "webhooks", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: store.References(store.JSONOf[keptOptions](0), "headers, secrets and endpoints are lost: set the options again"), Of: owner},
+// [schema.OwnedBy].
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: webhooks, Owner: "webhooks", Key: "instance id", Value: "JSON: url, enabled, events, the scoped key that changed it last", Needs: schema.References(schema.JSONOf[keptWebhook](0), "a webhook is not called: set it again"), Of: owner},
+		{Name: optionsBucket, Owner: "webhooks", Key: "instance id, 0: the global webhook", Value: "JSON: how deliveries go out, with headers and secrets, the scoped key that changed them last", Needs: schema.References(schema.JSONOf[keptOptions](0), "headers, secrets and endpoints are lost: set the options again"), Of: owner},
 	}
 }
 
-// owner is [store.Bucket.Of]; the global webhook belongs to no instance.
-func owner(look *store.Lookup, key, value []byte) []byte {
+// owner is [schema.Bucket.Of]; the global webhook belongs to no instance.
+func owner(look *schema.Lookup, key, value []byte) []byte {
 	if string(key) == string(store.Key(Global)) {
 		return nil
 	}
-	return store.FirstID(look, key, value)
+	return schema.FirstID(look, key, value)
 }
 
 // Forget deletes the webhook and the options of an instance, in the commit that deletes

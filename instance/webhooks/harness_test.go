@@ -12,6 +12,7 @@ import (
 	"postern/delivery"
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 var bg = context.Background()
@@ -40,8 +41,8 @@ func withGlobal(url string) func(*Config, *EditorConfig) {
 
 const instances = "instance"
 
-func buckets() []store.Bucket {
-	return append(Buckets(), store.Bucket{Name: instances, Owner: "test", Key: "id", Value: "nothing"})
+func buckets() []schema.Bucket {
+	return append(Buckets(), schema.Bucket{Name: instances, Owner: "test", Key: "id", Value: "nothing"})
 }
 
 // there is an EditorConfig.Owner.
@@ -163,6 +164,6 @@ func (r *rig) where(lane delivery.Lane) string {
 }
 
 // without returns the buckets of a release that did not have one of them.
-func without(name string) []store.Bucket {
-	return slices.DeleteFunc(buckets(), func(b store.Bucket) bool { return b.Name == name })
+func without(name string) []schema.Bucket {
+	return slices.DeleteFunc(buckets(), func(b schema.Bucket) bool { return b.Name == name })
 }

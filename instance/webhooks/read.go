@@ -5,6 +5,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Webhook returns the configuration of an instance. Errors: ErrNoInstance,
@@ -58,7 +59,7 @@ func (s *Scope) WebhookNow() (to event.Destination, err error) {
 
 // URLs returns the enabled webhooks in a data file that no program has open, by instance.
 // It skips unreadable records. buckets and errors are those of store.ScanFile.
-func URLs(path string, buckets []store.Bucket) (map[int64]string, error) {
+func URLs(path string, buckets []schema.Bucket) (map[int64]string, error) {
 	urls := map[int64]string{}
 	err := store.ScanFile(path, buckets, webhooks, func(_, v []byte) error {
 		var hook Webhook

@@ -7,6 +7,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -60,19 +61,19 @@ type Record struct {
 }
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
+func Buckets() []schema.Bucket {
 	const why = "the file of a message is not kept: a download fetches it"
-	return []store.Bucket{
-		{Name: filesBucket, Owner: "media/kept", Key: "instance id + message id", Value: "JSON: state of the file, when and why", Needs: store.References(store.JSONOf[Record](16), why), Of: store.FirstID},
-		{Name: dueBucket, Owner: "media/kept", Key: "instance id + Unix ms + message id", Value: "nothing", Needs: store.References(store.Sized(24), why, toFile), Of: store.FirstID},
-		{Name: oldBucket, Owner: "media/kept", Key: "instance id + Unix ms + message id", Value: "nothing", Needs: store.References(store.Sized(24), why, toFile), Of: store.FirstID},
-		{Name: goneBucket, Owner: "media/kept", Key: "instance id + message id, 0: all files", Value: "size, 8 bytes", Needs: store.References(store.Sized(16), "a file is not removed before the next start")},
+	return []schema.Bucket{
+		{Name: filesBucket, Owner: "media/kept", Key: "instance id + message id", Value: "JSON: state of the file, when and why", Needs: schema.References(schema.JSONOf[Record](16), why), Of: schema.FirstID},
+		{Name: dueBucket, Owner: "media/kept", Key: "instance id + Unix ms + message id", Value: "nothing", Needs: schema.References(schema.Sized(24), why, toFile), Of: schema.FirstID},
+		{Name: oldBucket, Owner: "media/kept", Key: "instance id + Unix ms + message id", Value: "nothing", Needs: schema.References(schema.Sized(24), why, toFile), Of: schema.FirstID},
+		{Name: goneBucket, Owner: "media/kept", Key: "instance id + message id, 0: all files", Value: "size, 8 bytes", Needs: schema.References(schema.Sized(16), "a file is not removed before the next start")},
 	}
 }
 
 // toFile is the reference of an index to its file.
-func toFile(_ *store.Lookup, key, _ []byte) store.Need {
-	return store.Need{Bucket: filesBucket, Key: append(append([]byte(nil), key[:8]...), key[16:]...), Why: "an index has no file"}
+func toFile(_ *schema.Lookup, key, _ []byte) schema.Need {
+	return schema.Need{Bucket: filesBucket, Key: append(append([]byte(nil), key[:8]...), key[16:]...), Why: "an index has no file"}
 }
 
 // Forget deletes the records of an instance, in the commit that deletes the instance. The

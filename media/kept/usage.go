@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Usage is what an instance keeps.
@@ -43,7 +44,7 @@ func (k *Keeper) Usages() (u Usages, err error) {
 
 // UsagesIn returns what each instance keeps by a data file that no program has open. buckets
 // and errors are those of store.ScanFile.
-func UsagesIn(path string, buckets []store.Bucket) (Usages, error) {
+func UsagesIn(path string, buckets []schema.Bucket) (Usages, error) {
 	u := Usages{}
 	err := store.ScanFile(path, buckets, filesBucket, func(key, value []byte) error {
 		u.add(key, value)

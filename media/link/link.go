@@ -13,6 +13,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // ErrInvalid reports a token that is malformed, forged, revoked or of another secret.
@@ -34,9 +35,9 @@ type generation struct {
 }
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: bucket, Owner: "media/link", Key: "instance id", Value: "JSON: the generation of the instance's links, and when it began", Needs: store.References(store.JSONOf[generation](8), "the links of an instance are invalid: revoke them once more"), Of: store.FirstID},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: bucket, Owner: "media/link", Key: "instance id", Value: "JSON: the generation of the instance's links, and when it began", Needs: schema.References(schema.JSONOf[generation](8), "the links of an instance are invalid: revoke them once more"), Of: schema.FirstID},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"postern/sandbox/network/posts"
 	"postern/sandbox/phone"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -23,8 +24,8 @@ const (
 )
 
 // Buckets describes the data file. A device's key is its LID, a zero byte and its id.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
 		{Name: bucketAuthority, Owner: "sandbox", Key: "\"authority\"", Value: "CA, root key and Noise identity, JSON"},
 		{Name: bucketAccount, Owner: "sandbox", Key: "phone number", Value: "LID, names, device counter, profile and settings, JSON"},
 		{Name: bucketHandset, Owner: "sandbox", Key: "phone number", Value: "keys and sessions of the phone"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"postern/store"
+	"postern/store/schema"
 	"postern/whatsapp"
 )
 
@@ -16,10 +17,10 @@ const (
 )
 
 // Buckets returns the bucket of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{{
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{{
 		Name: bucket, Owner: "clientversion", Key: `"state"`, Value: "JSON: the version that WhatsApp named, when it was asked last and when it is to be asked again",
-		Needs: store.References(decodeState, "the version that WhatsApp named is asked for again"),
+		Needs: schema.References(decodeState, "the version that WhatsApp named is asked for again"),
 	}}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 const (
@@ -25,12 +26,12 @@ const (
 )
 
 // Buckets returns the buckets of this package.
-func Buckets() []store.Bucket {
-	return []store.Bucket{
-		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Dense: isPreKey, Needs: store.References(store.Sized(0), "", toOthers), Of: store.FirstID},
-		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: store.References(store.Sized(0), "", toRun), Instead: lostRun},
-		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: store.References(store.Sized(0), "", toTwin)},
-		{Name: answerBucket, Owner: "whatsapp/device", Key: "phone number that was looked up", Value: "JSON: the account that WhatsApp answered with, and when", Needs: store.References(store.JSONOf[keptAnswer](0), "")},
+func Buckets() []schema.Bucket {
+	return []schema.Bucket{
+		{Name: deviceBucket, Owner: "whatsapp/device", Key: "instance id + kind + rest", Value: "keys, sessions and settings of a paired device, by kind", Dense: isPreKey, Needs: schema.References(schema.Sized(0), "", toOthers), Of: schema.FirstID},
+		{Name: runBucket, Owner: "whatsapp/device", Key: "run", Value: "JSON: crashes so far, whether the devices are in use", Needs: schema.References(schema.Sized(0), "", toRun), Instead: lostRun},
+		{Name: lidBucket, Owner: "whatsapp/device", Key: "l + LID user, p + phone", Value: "the other one", Needs: schema.References(schema.Sized(0), "", toTwin)},
+		{Name: answerBucket, Owner: "whatsapp/device", Key: "phone number that was looked up", Value: "JSON: the account that WhatsApp answered with, and when", Needs: schema.References(schema.JSONOf[keptAnswer](0), "")},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/store"
+	"postern/store/schema"
 )
 
 // Credentials are a device as stored by the program that paired it. Keys are private
@@ -279,7 +280,7 @@ func (c *Container) SameDevice(a, b int64) (same bool, err error) {
 
 // DevicesIn returns, by instance, the JIDs of the devices in a data file that no
 // program has open. buckets and errors are those of store.ScanFile.
-func DevicesIn(path string, buckets []store.Bucket) (map[int64]string, error) {
+func DevicesIn(path string, buckets []schema.Bucket) (map[int64]string, error) {
 	jids := map[int64]string{}
 	err := store.ScanFile(path, buckets, deviceBucket, func(k, v []byte) error {
 		var rec record

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"postern/store"
+	"postern/store/schema"
 )
 
 // toOthers is the reference of a device to the run, and between a sender key and its place
 // in the index by user.
-func toOthers(_ *store.Lookup, key, value []byte) (n store.Need) {
+func toOthers(_ *schema.Lookup, key, value []byte) (n schema.Need) {
 	switch {
 	case len(key) < 9:
 	case key[8] == 'D':
@@ -22,19 +22,19 @@ func toOthers(_ *store.Lookup, key, value []byte) (n store.Need) {
 			_, err = r.device()
 		}
 		if err != nil {
-			return store.Need{Why: "an account has to be paired again"}
+			return schema.Need{Why: "an account has to be paired again"}
 		}
 		return runNeed()
 	case key[8] == 'G':
 		const why = "a sender key is not found when its user gets another address"
 		group, user, ok := cutSized(key[9:])
 		if !ok {
-			return store.Need{Why: why}
+			return schema.Need{Why: why}
 		}
-		return store.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyUser(group, user)), Value: []byte{}, Why: why}
+		return schema.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyUser(group, user)), Value: []byte{}, Why: why}
 	case key[8] == 'g':
 		user, group, _ := bytes.Cut(key[9:], []byte{0})
-		return store.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that does not exist"}
+		return schema.Need{Bucket: deviceBucket, Key: slices.Concat(key[:8], senderKeyKey(string(group), string(user))), Why: "the index of sender keys names one that does not exist"}
 	}
 	return n
 }
@@ -48,17 +48,17 @@ func lostRun([]byte) []byte {
 	return raw
 }
 
-func runNeed() store.Need {
-	return store.Need{
+func runNeed() schema.Need {
+	return schema.Need{
 		Bucket: runBucket, Key: runKey, Value: lostRun(nil), Why: lostRunCosts,
 		Is: func(raw []byte) bool { return decode(raw, new(run)) == nil },
 	}
 }
 
 // toRun is the need of the only record of its bucket to be readable.
-func toRun(_ *store.Lookup, key, _ []byte) store.Need {
+func toRun(_ *schema.Lookup, key, _ []byte) schema.Need {
 	if !bytes.Equal(key, runKey) {
-		return store.Need{Why: "it belongs to no run"}
+		return schema.Need{Why: "it belongs to no run"}
 	}
 	return runNeed()
 }
@@ -73,7 +73,7 @@ func cutSized(raw []byte) (part, rest string, ok bool) {
 }
 
 // toTwin is the reference between a LID and a phone number.
-func toTwin(look *store.Lookup, key, value []byte) store.Need {
+func toTwin(look *schema.Lookup, key, value []byte) schema.Need {
 	var other []byte
 	switch {
 	case len(value) > 0 && key[0] == 'l':
@@ -81,10 +81,10 @@ func toTwin(look *store.Lookup, key, value []byte) store.Need {
 	case len(value) > 0 && key[0] == 'p':
 		other = lidKey(string(value))
 	default:
-		return store.Need{Why: "it is no pair of a LID and a phone number"}
+		return schema.Need{Why: "it is no pair of a LID and a phone number"}
 	}
 	self := bytes.Clone(key[1:])
-	n := store.Need{
+	n := schema.Need{
 		Bucket: lidBucket, Key: other, Why: "a phone number and a LID do not lead to each other",
 		Is: func(raw []byte) bool { return bytes.Equal(raw, self) },
 	}

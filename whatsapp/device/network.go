@@ -12,6 +12,7 @@ import (
 
 	"postern/event"
 	"postern/store"
+	"postern/store/schema"
 )
 
 // A device belongs to the network that paired it, and only that network can log it out.
@@ -66,7 +67,7 @@ func (c *Container) Standings() (map[int64]Standing, error) {
 
 // StandingsIn is Standings for a data file that no program has open. buckets and errors
 // are those of store.ScanFile.
-func StandingsIn(path string, buckets []store.Bucket) (map[int64]Standing, error) {
+func StandingsIn(path string, buckets []schema.Bucket) (map[int64]Standing, error) {
 	all := map[int64]Standing{}
 	err := store.ScanFile(path, buckets, deviceBucket, func(k, v []byte) error {
 		var r record

@@ -1,4 +1,7 @@
-package store
+// Package schema is what packages declare of the buckets in which they store: how keys and
+// values are built, who owns a record, and which other records it needs. It decides whether
+// the records of a file have what they need.
+package schema
 
 import (
 	"fmt"
@@ -6,20 +9,6 @@ import (
 	"slices"
 	"time"
 )
-
-// schemaVersion is the version of the file's layout. It is raised when the previous
-// release can no longer read a file of the new one, or when a bucket is dropped. A new
-// bucket needs no upgrade step: the release that declares it creates it, and a release
-// that does not know it refuses the file as newer. Version 1 had no tallies, which Open
-// makes from what it finds, and no guards (see guards.go), which are added with the first
-// record. Version 2 had no packed items of batches, which are written as they are sent.
-// Version 3 had the buckets of the outbox in every file; where no package declares them
-// they are empty, and Open removes them.
-const schemaVersion = 4
-
-// application marks the file as Postern's, so that the bbolt file of another program is
-// not mistaken for an empty one.
-const application = "postern"
 
 // Bucket describes one bucket: its name, the only package that writes it, and its
 // encoding in words, as `postern schema` prints it.
@@ -68,8 +57,8 @@ type Bucket struct {
 	Gone func(key []byte) []byte
 }
 
-// fill returns how full bbolt leaves the first page of a split in a commit that puts key.
-func (b Bucket) fill(key []byte) float64 {
+// FillFor returns how full bbolt leaves the first page of a split in a commit that puts key.
+func (b Bucket) FillFor(key []byte) float64 {
 	switch {
 	case b.Append, b.Dense != nil && b.Dense(key):
 		return 0.95
@@ -79,22 +68,34 @@ func (b Bucket) fill(key []byte) float64 {
 	return 0.5
 }
 
-var metaBucket = Bucket{
-	Name: "meta", Owner: "store", Key: "name",
-	Value: "application, schema version, clean-shutdown mark, version of the program that opened the file last, mark of a file that came from a backup, id of the file, last trusted time of day, steady time; bucket/NAME: its records, the sum of their checksums, the last number given; left/NAME: what an orderly stop found out about buckets, after their bucket/NAME of that time",
+// A guard is a key without content behind the last record of a series.
+const (
+	GuardTail  = 8    // bytes of a guard's key behind the name of its series
+	FirstGuard = 0xFD // the last byte of the first of them; the others follow
+)
+
+// IsGuard reports whether a key of the bucket is a guard. Numbers in keys never get as
+// large as those of guards.
+func (b Bucket) IsGuard(key []byte) bool {
+	if !b.Guards || len(key) != b.Series+GuardTail || key[len(key)-1] < FirstGuard {
+		return false
+	}
+	for _, c := range key[b.Series : len(key)-1] {
+		if c != 0xFF {
+			return false
+		}
+	}
+	return true
 }
 
-// Buckets returns the buckets that the store itself owns.
-func Buckets() []Bucket {
-	return []Bucket{metaBucket, damagedBucket}
-}
+// Schema is a set of declared buckets by name.
+type Schema map[string]Bucket
 
-// schema is the set of declared buckets by name.
-type schema map[string]Bucket
-
-func newSchema(declared []Bucket) (schema, error) {
-	s := schema{}
-	for _, b := range slices.Concat(Buckets(), declared) {
+// New returns the schema of the buckets. It returns an error for a bucket without a name or
+// an owner, and for two of the same name.
+func New(declared []Bucket) (Schema, error) {
+	s := Schema{}
+	for _, b := range declared {
 		if b.Name == "" || b.Owner == "" {
 			return nil, fmt.Errorf("store: bucket %q of owner %q needs both names", b.Name, b.Owner)
 		}
@@ -106,7 +107,8 @@ func newSchema(declared []Bucket) (schema, error) {
 	return s, nil
 }
 
-func (s schema) sorted() []Bucket {
+// Sorted returns the buckets in the order of their names.
+func (s Schema) Sorted() []Bucket {
 	all := make([]Bucket, 0, len(s))
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		all = append(all, s[name])
