@@ -21,8 +21,8 @@ import (
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
-	"postern/store/schema"
 	"postern/store/pages/pagestest"
+	"postern/store/schema"
 )
 
 var (
