@@ -212,3 +212,15 @@ func TestVideoThumbnailHasShorterTimeout(t *testing.T) {
 		t.Errorf("%s, %v", said, err)
 	}
 }
+
+func TestRefusedTypeNamesAcceptedTypes(t *testing.T) {
+	for ffmpeg, want := range map[string]string{
+		"":                  "application/pdf cannot be sent as sticker; accepted types are image/webp",
+		script(t, "exit 1"): "application/pdf cannot be sent as sticker; accepted types are image/gif, image/jpeg, image/png, image/webp, video/mp4",
+	} {
+		l := newLibrary(t, func(c *Config) { c.FFmpeg = ffmpeg })
+		if _, err := l.Prepare(t.Context(), l.spools(t, []byte("%PDF-1.7\n")), Wish{Kind: event.MediaSticker}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}

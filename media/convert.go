@@ -82,7 +82,13 @@ func convertible(w Wish) []string {
 // convert makes of a file what WhatsApp's clients show as the kind that is asked for.
 func (l *Library) convert(ctx context.Context, w Wish, f *event.MediaFile) error {
 	if !slices.Contains(convertible(w), f.MimeType) {
-		return fmt.Errorf("%w: %s cannot be sent as %s; accepted types are %s", event.ErrMedia, f.MimeType, f.Kind, strings.Join(accepted(f.Kind), ", "))
+		types := accepted(f.Kind)
+		if l.cfg.FFmpeg != "" {
+			types = append(types, convertible(w)...)
+			slices.Sort(types)
+			types = slices.Compact(types)
+		}
+		return fmt.Errorf("%w: %s cannot be sent as %s; accepted types are %s", event.ErrMedia, f.MimeType, f.Kind, strings.Join(types, ", "))
 	}
 	switch w.Kind {
 	case event.MediaSticker:

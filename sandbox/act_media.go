@@ -83,22 +83,22 @@ type mediaKind struct {
 	mimetype string
 }
 
-func mediaKindOf(name string) (k mediaKind, ok bool) {
-	k, ok = map[string]mediaKind{
-		"image": {whatsmeow.MediaImage, "image/jpeg"}, "sticker": {whatsmeow.MediaImage, "image/webp"},
-		"video": {whatsmeow.MediaVideo, "video/mp4"}, "gif": {whatsmeow.MediaVideo, "video/mp4"},
-		"voice": {whatsmeow.MediaAudio, "audio/ogg; codecs=opus"}, "audio": {whatsmeow.MediaAudio, "audio/mpeg"},
-		"document": {whatsmeow.MediaDocument, "application/pdf"},
-	}[name]
-	return k, ok
+// mediaKinds holds the kinds by their name.
+var mediaKinds = map[string]mediaKind{
+	"image": {whatsmeow.MediaImage, "image/jpeg"}, "sticker": {whatsmeow.MediaImage, "image/webp"},
+	"video": {whatsmeow.MediaVideo, "video/mp4"}, "gif": {whatsmeow.MediaVideo, "video/mp4"},
+	"voice": {whatsmeow.MediaAudio, "audio/ogg; codecs=opus"}, "audio": {whatsmeow.MediaAudio, "audio/mpeg"},
+	"document": {whatsmeow.MediaDocument, "application/pdf"},
 }
+
+const notAKind = "is not one of image, video, gif, voice, audio, document, sticker"
 
 // sendMedia uploads an encrypted file to the media host and sends the message with its
 // key.
 func sendMedia(ctx context.Context, s *network.Server, p *phone.Phone, f mediaFields, data []byte) (any, error) {
-	kind, ok := mediaKindOf(f.Kind)
+	kind, ok := mediaKinds[f.Kind]
 	if !ok {
-		return nil, invalidField("kind", "is not one of image, video, gif, voice, audio, document, sticker")
+		return nil, invalidField("kind", notAKind)
 	}
 	if _, err := chatAddress("to", f.To); err != nil {
 		return nil, err

@@ -173,9 +173,9 @@ func actNewsletterMessage(_ context.Context, s *network.Server, p *phone.Phone, 
 func (f *newsletterMessageFields) post(s *network.Server) (posts.Post, error) {
 	post, m := posts.Post{ID: f.ID, Type: "text"}, &waE2E.Message{Conversation: &f.Text}
 	if f.Kind != "" {
-		kind, ok := mediaKindOf(f.Kind)
+		kind, ok := mediaKinds[f.Kind]
 		if !ok {
-			return post, invalidField("kind", "is not one of image, video, gif, voice, audio, document, sticker")
+			return post, invalidField("kind", notAKind)
 		}
 		data, err := fileOf("data", f.Data, 0)
 		if err != nil {

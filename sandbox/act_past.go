@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/sandbox/network"
@@ -18,6 +19,8 @@ type pastFields struct {
 	Ago      int    `json:"ago" help:"age of the newest in days; default 1"`
 	Every    int    `json:"every" help:"seconds between two of them; default 60"`
 	Sender   string `json:"sender" help:"in a group, the sender of those that the phone did not send"`
+	Kind     string `json:"kind" help:"image, video, gif, voice, audio, document or sticker: each message has a file, and its text as the caption where the kind has one; missing: texts"`
+	Data     string `json:"data" help:"with kind, the file in base64; missing: a small grey JPEG"`
 	Blob     bool   `json:"blob" help:"true: all history of the phone is downloaded as a file, even if it is small"`
 }
 
@@ -50,11 +53,19 @@ func actPast(_ context.Context, s *network.Server, p *phone.Phone, f pastFields)
 	if f.Every == 0 {
 		every = time.Minute
 	}
+	file, err := f.file(s)
+	if err != nil {
+		return nil, err
+	}
 	past := make([]phone.PastMessage, n)
 	for i := range past {
 		past[i] = phone.PastMessage{
 			ID: fmt.Sprintf("3APAST%s%08d", chat.User, i+1), FromMe: i%2 == 1, Sender: sender,
-			Text: fmt.Sprintf("%s %d", f.Text, i+1), At: newest.Add(-time.Duration(i) * every),
+			At: newest.Add(-time.Duration(i) * every),
+		}
+		text := fmt.Sprintf("%s %d", f.Text, i+1)
+		if past[i].Message = (&waE2E.Message{Conversation: &text}); file != nil {
+			past[i].Message = file.message(mediaFields{Kind: f.Kind, MimeType: mediaKinds[f.Kind].mimetype, Caption: text}, past[i].At)
 		}
 	}
 	p.Recall(chat, past)
@@ -62,4 +73,21 @@ func actPast(_ context.Context, s *network.Server, p *phone.Phone, f pastFields)
 		p.GiveFiles()
 	}
 	return nil, nil
+}
+
+// file uploads the file of the messages; nil: they are texts.
+func (f *pastFields) file(s *network.Server) (*sealed, error) {
+	if f.Kind == "" {
+		return nil, nil
+	}
+	kind, ok := mediaKinds[f.Kind]
+	if !ok {
+		return nil, invalidField("kind", notAKind)
+	}
+	data, err := fileOf("data", f.Data, 0)
+	if err != nil {
+		return nil, err
+	}
+	file, err := s.SealMedia(data, kind.purpose)
+	return &sealed{file}, err
 }

@@ -355,7 +355,7 @@ func TestPostsOfAChannelAreListed(t *testing.T) {
 		t.Errorf("the pages have %v", got)
 	}
 	first := page("").Records[0]
-	if first.Views < 1 || len(first.Reactions) != 1 || first.Reactions[0] != (event.ChannelReaction{Emoji: "🍞", Count: 1}) || first.Message == nil || first.Message.ID == nil || first.Message.MessageType != "imageMessage" {
+	if first.Views < 1 || len(first.Reactions) != 1 || first.Reactions[0] != (event.ChannelReaction{Emoji: "🍞", Count: 1}) || first.Message == nil || first.Message.ID == nil || !first.Message.KeyFromMe || first.Message.MessageType != "imageMessage" {
 		t.Fatalf("%+v", first)
 	}
 	body, err := json.Marshal(map[string]any{"messageType": first.Message.MessageType, "content": first.Message.Content})

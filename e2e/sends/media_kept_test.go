@@ -2,13 +2,16 @@ package sends
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"postern/cli/consumer"
@@ -143,7 +146,28 @@ func TestFilesAreKept(t *testing.T) {
 		}
 		c.Do(t, rig.Route("PUT", "/instance/shop/settings", `{}`))
 	})
-	t.Run("a page of a state", func(t *testing.T) {
+	t.Run("in pages", func(t *testing.T) {
+		var first, second, back struct {
+			TotalRecords               int
+			NextCursor, PreviousCursor string
+			Records                    []keptFile
+		}
+		page := func(query string, into any) {
+			c.Call(consumer.Bearer(c.Token), "GET", "/instance/shop/media/files?"+query, nil, into)
+		}
+		page("limit=2", &first)
+		page("limit=2&nextCursor="+url.QueryEscape(first.NextCursor), &second)
+		if len(first.Records) != 2 || len(second.Records) != 1 || first.TotalRecords != 3 || second.NextCursor != "" {
+			t.Fatalf("%+v, %+v", first, second)
+		}
+		page("limit=2&previousCursor="+url.QueryEscape(second.PreviousCursor), &back)
+		if !slices.EqualFunc(back.Records, first.Records, func(a, b keptFile) bool { return a.MessageID == b.MessageID }) {
+			t.Errorf("back: %+v", back)
+		}
+		all := slices.Concat(first.Records, second.Records)
+		if all[2].KeyID != "KEPT1" || !slices.IsSortedFunc(all, func(a, b keptFile) int { return cmp.Compare(b.MessageID, a.MessageID) }) {
+			t.Errorf("newest first: %+v", all)
+		}
 		if all := c.files("?state=STORED&limit=1"); len(all) != 1 || all[0].State != "STORED" {
 			t.Errorf("%+v", all)
 		}

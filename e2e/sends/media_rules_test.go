@@ -2,6 +2,7 @@ package sends
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 
@@ -28,7 +30,7 @@ func photo(t *testing.T) []byte {
 	return raw
 }
 
-// TestFilesThatAreNotKeptAreServed: those of newsletters and of the status are fetched when a GET asks for them.
+// TestFilesThatAreNotKeptAreServed: those of newsletters, of the status and of the history are fetched when a GET asks for them.
 func TestFilesThatAreNotKeptAreServed(t *testing.T) {
 	t.Parallel()
 	c := newCabinet(t)
@@ -46,8 +48,92 @@ func TestFilesThatAreNotKeptAreServed(t *testing.T) {
 			}
 		}
 	}
+	c.Do(t, rig.Act("$anne", `{"do":"text","to":"$own","text":"now","id":"NOW"}`))
+	c.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"NOW"}`)
+	c.Do(t, rig.Act("$own", `{"do":"past","with":"$anne","messages":1,"kind":"document","data":"`+base64.StdEncoding.EncodeToString(want)+`"}`))
+	c.Do(t, rig.Route("POST", "/instance/$name/chat/history", `{"chat":"$anne"}`))
+	c.AwaitEvent(t, 0, event.HistorySync, `{"data":{"stored":1}}`)
+	var past struct {
+		Messages struct{ Records []event.Message }
+	}
+	c.Call(consumer.Bearer(c.Token), "POST", "/instance/shop/db/messages", json.RawMessage(`{"filter":{"messageType":"documentMessage"}}`), &past)
+	if len(past.Messages.Records) != 1 {
+		t.Fatalf("of the history: %+v", past)
+	}
+	for range 2 {
+		if a := c.get(t, past.Messages.Records[0].ID); a.Status != http.StatusOK || !bytes.Equal(a.Body, want) {
+			t.Errorf("of the history: %d, %d bytes", a.Status, len(a.Body))
+		}
+	}
 	if all := c.files(""); len(all) != 0 {
 		t.Errorf("kept: %+v", all)
+	}
+}
+
+// TestFetchedFilesStayUntilAStart: what a GET fetched is served from the cache, which a start empties.
+func TestFetchedFilesStayUntilAStart(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	s.Do(t, rig.Act("$anne", `{"do":"image","to":"$own","caption":"fleeting","id":"FLEETING"}`))
+	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"FLEETING"}`)
+	var m struct {
+		Messages struct{ Records []event.Message }
+	}
+	s.Call(consumer.Bearer(s.Token), "POST", "/instance/shop/db/messages", json.RawMessage(`{"filter":{"keyId":"FLEETING"}}`), &m)
+	get := func(fetches float64) {
+		t.Helper()
+		if a := s.Request(t, http.MethodGet, fmt.Sprintf("/instance/shop/messages/%d/media", m.Messages.Records[0].ID), "", nil); a.Status != http.StatusOK {
+			t.Errorf("%d %s", a.Status, a.Body)
+		}
+		if got := s.Metric(`postern_media_fetch_duration_seconds_count{outcome="fetched"}`); got != fetches {
+			t.Errorf("%v fetches, want %v", got, fetches)
+		}
+	}
+	get(1)
+	get(1)
+	s.Kill()
+	s.Start()
+	s.AwaitOnline("shop", s.Token)
+	get(1) // since the start
+}
+
+// TestLinksKeepTheirLife: media.link_ttl is for links made later, and a link is 410 once it has passed.
+func TestLinksKeepTheirLife(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t, "MEDIA_LINK_TTL=2s")
+	s.Do(t, rig.Act("$anne", `{"do":"image","to":"$own","caption":"linked","id":"LINKED"}`))
+	s.AwaitEvent(t, 0, event.MessagesUpsert, `{"keyId":"LINKED"}`)
+	var m struct {
+		Messages struct{ Records []event.Message }
+	}
+	s.Call(consumer.Bearer(s.Token), "POST", "/instance/shop/db/messages", json.RawMessage(`{"filter":{"keyId":"LINKED"}}`), &m)
+	link := func(body string, life time.Duration) (l event.MediaLink) {
+		t.Helper()
+		s.Call(consumer.Bearer(s.Token), "POST", fmt.Sprintf("/instance/shop/messages/%d/media/link", m.Messages.Records[0].ID), json.RawMessage(body), &l)
+		if left := time.Until(l.ExpiresAt.Time); left > life || left < life-time.Minute {
+			t.Errorf("%s: it expires in %s", body, left)
+		}
+		if status, _ := fetched(t, &l); status != http.StatusOK {
+			t.Errorf("%s: %d", body, status)
+		}
+		return l
+	}
+	short, chosen := link(`{}`, 2*time.Second), link(`{"expiresIn":3600}`, time.Hour)
+	s.Kill()
+	s.Env = append(s.Env, "MEDIA_LINK_TTL=48h")
+	s.Start()
+	s.AwaitOnline("shop", s.Token)
+	for _, l := range []*event.MediaLink{&short, &chosen} { // the program has another port
+		_, path, _ := strings.Cut(l.URL, "/media/")
+		l.URL = s.API.Base + "/media/" + path
+	}
+	link(`{}`, 48*time.Hour)
+	s.Await("the first link has expired", func() bool { return time.Now().After(short.ExpiresAt.Time) })
+	if status, body := fetched(t, &short); status != http.StatusGone || !bytes.Contains(body, []byte("LINK_EXPIRED")) {
+		t.Errorf("expired: %d %s", status, body)
+	}
+	if status, _ := fetched(t, &chosen); status != http.StatusOK {
+		t.Errorf("of an hour: %d", status)
 	}
 }
 

@@ -161,6 +161,9 @@ func (a *API) listPosts(c *rest.Call) error {
 		if m := post.Message; m != nil {
 			if id, err := a.Messages.Find(c.Instance.ID, m.KeyID, jid); err == nil && id > 0 {
 				m.ID = &id
+				if stored, err := a.Messages.Message(c.Instance.ID, id); err == nil {
+					m.KeyFromMe = stored.KeyFromMe // WhatsApp's list has no sender
+				}
 			}
 		}
 	}

@@ -14,11 +14,11 @@ import (
 
 // PastMessage is a message of a chat from before the first link.
 type PastMessage struct {
-	ID     string
-	FromMe bool
-	Sender types.JID // its sender in a group, unless FromMe
-	Text   string
-	At     time.Time // in whole seconds
+	ID      string
+	FromMe  bool
+	Sender  types.JID // its sender in a group, unless FromMe
+	Message *waE2E.Message
+	At      time.Time // in whole seconds
 }
 
 // Recall adds messages to the phone's history of a chat.
@@ -76,7 +76,7 @@ func (p *Phone) conversation(chat types.JID, all []PastMessage) *waHistorySync.C
 		w := &waWeb.WebMessageInfo{
 			Key:              &waCommon.MessageKey{RemoteJID: c.ID, FromMe: &m.FromMe, ID: &m.ID},
 			MessageTimestamp: new(uint64(m.At.Unix())), //nolint:gosec // after 1970
-			Message:          &waE2E.Message{Conversation: &m.Text},
+			Message:          m.Message,
 		}
 		if !m.Sender.IsEmpty() && !m.FromMe {
 			w.Participant = new(m.Sender.String())
