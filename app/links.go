@@ -35,8 +35,10 @@ func (a *App) openKept() (err error) {
 			_, err = account.DownloadHosted(ctx, m, to, limit)
 			return err
 		},
-		Held:   a.fetched.Held,
-		OnWay:  func(tx *store.Tx, seq uint64) (bool, error) { return a.ledger.OnWay(tx, seq, time.Hour) },
+		Held: a.fetched.Held,
+		OnWay: func(tx *store.Tx, seq uint64) (is, unlogged bool, err error) {
+			return a.ledger.OnWay(tx, seq, kept.Grace)
+		},
 		Logger: a.log,
 	})
 	return err

@@ -18,7 +18,7 @@ func TestEventIsOnItsWayForAnHourLonger(t *testing.T) {
 	is := func(seq uint64, want bool, when string) {
 		t.Helper()
 		r.view(func(tx *store.Tx) error {
-			if got, err := r.l.OnWay(tx, seq, time.Hour); err != nil || got != want {
+			if got, unlogged, err := r.l.OnWay(tx, seq, time.Hour); err != nil || got != want || unlogged {
 				t.Errorf("%s: %t, %v", when, got, err)
 			}
 			return nil
@@ -37,4 +37,22 @@ func TestEventIsOnItsWayForAnHourLonger(t *testing.T) {
 	now = now.Add(2 * time.Minute)
 	is(e.Seq, false, "61 minutes later")
 	is(e.Seq+1, false, "no event")
+}
+
+// TestEndedEventIsUnloggedWithoutTheLog while its body is kept: nothing says when it was delivered.
+func TestEndedEventIsUnloggedWithoutTheLog(t *testing.T) {
+	r := newRig(t, Config{})
+	e := r.emit(event.About{}, hook(event.OrderNone))
+	is := func(want, wantUnlogged bool, when string) {
+		t.Helper()
+		r.view(func(tx *store.Tx) error {
+			if got, unlogged, err := r.l.OnWay(tx, e.Seq, time.Hour); err != nil || got != want || unlogged != wantUnlogged {
+				t.Errorf("%s: %t %t, %v", when, got, unlogged, err)
+			}
+			return nil
+		})
+	}
+	is(true, false, "before the first attempt")
+	r.settle(e.To[0].Due.Record, true, time.Time{})
+	is(false, true, "delivered")
 }

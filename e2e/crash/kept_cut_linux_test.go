@@ -137,7 +137,7 @@ func (c *cuts) check(folder string, pos int) (err error) {
 	k, err := kept.Open(kept.Config{
 		Store: s, Enabled: true, Dir: dir, MaxFile: 1 << 20, Message: archive.Message,
 		Download: func(context.Context, event.Message, int64, *os.File, int64) error { return event.ErrNotConnected },
-		Held:     func(cache.Key) (f cache.File, held bool) { return f, false }, OnWay: func(*store.Tx, uint64) (bool, error) { return false, nil },
+		Held:     func(cache.Key) (f cache.File, held bool) { return f, false }, OnWay: func(*store.Tx, uint64) (bool, bool, error) { return false, false, nil },
 	})
 	if err != nil {
 		return err

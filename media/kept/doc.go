@@ -21,7 +21,8 @@
 // Files are removed at the end of Config.Retention, on request, with their message or
 // instance, and when all together exceed Config.MaxBytes: then the oldest of the instance
 // that holds most go first. Retention and quota leave a file alone while Config.OnWay says
-// that an event with its address is on its way. The commit that ends a record names the
+// that an event with its address is on its way. Where the delivery log is off, nothing says
+// when an event was delivered: the hour begins when the file was first to go. The commit that ends a record names the
 // file in media_file_gone, and the file is removed after it, however long the place is
 // unreachable. A put and a removal of one file exclude each other; a removal waits for a put.
 //

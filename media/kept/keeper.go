@@ -38,9 +38,9 @@ type Config struct {
 	Download func(ctx context.Context, m event.Message, instance int64, to *os.File, limit int64) error
 	// Held returns a file that was fetched before.
 	Held func(cache.Key) (cache.File, bool)
-	// OnWay reports whether deliveries of a stored event are pending, or ended within the
-	// last hour.
-	OnWay func(tx *store.Tx, seq uint64) (bool, error)
+	// OnWay reports whether deliveries of a stored event are pending, or ended within
+	// [Grace]. unlogged: they ended, and nothing says when.
+	OnWay func(tx *store.Tx, seq uint64) (is, unlogged bool, err error)
 
 	Logger *slog.Logger // nil: silent
 }

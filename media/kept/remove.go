@@ -12,6 +12,10 @@ import (
 
 const removeStep = 500 // files of one pass
 
+// Grace is how long the end of retention and the quota leave a file alone after the last
+// delivery of the event that has its address.
+const Grace = time.Hour
+
 // makeRoom removes the oldest files of the instance that holds most until a file fits. The
 // caller holds room.
 func (k *Keeper) makeRoom(instance, size int64) error {
@@ -66,6 +70,7 @@ func (k *Keeper) largest(instance, size int64, but map[int64]bool) (largest, tot
 // oldest returns the oldest kept file of an instance that may go, and that was stored
 // before a time; zero: any.
 func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found bool, err error) {
+	var ended []cache.Key // since when, nothing says
 	err = k.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Walk(oldBucket, store.Range{Prefix: store.Key(instance)}, func(raw []byte) (bool, error) {
 			at, ok := rowOf(raw)
@@ -80,7 +85,11 @@ func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found 
 				return true, nil //nolint:nilerr // a damaged record counts as not kept
 			}
 			if r.Event != 0 {
-				if waits, err := k.cfg.OnWay(tx, r.Event); err != nil || waits {
+				waits, unlogged, err := k.cfg.OnWay(tx, r.Event)
+				if unlogged && r.Free == 0 && len(ended) < removeStep {
+					ended = append(ended, cache.Key{Instance: at.instance, Message: at.message})
+				}
+				if err != nil || waits || unlogged && (r.Free == 0 || tx.Now().Sub(time.UnixMilli(r.Free)) < Grace) {
 					return true, nil //nolint:nilerr // when in doubt it stays
 				}
 			}
@@ -88,7 +97,25 @@ func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found 
 			return false, nil
 		})
 	})
+	if err == nil && len(ended) > 0 {
+		err = k.cfg.Store.Update(k.life, func(tx *store.Tx) error { return noteFree(tx, ended) })
+	}
 	return key, found, err
+}
+
+// noteFree begins the grace of files whose deliveries ended at an unknown time.
+func noteFree(tx *store.Tx, ended []cache.Key) error {
+	for _, key := range ended {
+		r, found, err := get(tx, key.Instance, key.Message)
+		if err != nil || !found || r.Free != 0 {
+			continue
+		}
+		r.Free = tx.Now().UnixMilli()
+		if err := store.PutJSON(tx, filesBucket, store.Key(key.Instance, key.Message), r); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // retire removes the files at the end of the retention.

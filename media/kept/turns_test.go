@@ -37,6 +37,7 @@ type origin struct {
 	begun      []cache.Key
 	times      []time.Duration
 	onWay      map[uint64]bool
+	unlogged   bool
 	downloaded map[cache.Key]string // other contents than those of messages
 }
 
@@ -52,8 +53,10 @@ func inBubble(t *testing.T, change func(*Config), fn func(t *testing.T, o *origi
 		}
 		cfg := Config{
 			Store: o.store, Enabled: true, Dir: filepath.Join(dir, "kept"), MaxFile: 1000, Message: o.message, Download: o.download,
-			Held:  func(cache.Key) (f cache.File, held bool) { return f, false },
-			OnWay: func(_ *store.Tx, seq uint64) (bool, error) { return o.onWay[seq], nil }, Logger: slog.New(slog.NewTextHandler(&o.log, nil)),
+			Held: func(cache.Key) (f cache.File, held bool) { return f, false },
+			OnWay: func(_ *store.Tx, seq uint64) (bool, bool, error) {
+				return o.onWay[seq], o.unlogged && !o.onWay[seq], nil
+			}, Logger: slog.New(slog.NewTextHandler(&o.log, nil)),
 		}
 		if change != nil {
 			change(&cfg)
@@ -248,6 +251,23 @@ func TestRetentionSparesFilesOnTheirWay(t *testing.T) {
 		if got := o.Bytes(); len(got) != 0 {
 			t.Errorf("%v bytes", got)
 		}
+	})
+}
+
+// TestHourOfAnUnloggedDelivery begins when its file was first to go.
+func TestHourOfAnUnloggedDelivery(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Retention = time.Hour }, func(t *testing.T, o *origin) {
+		o.unlogged = true
+		key := cache.Key{Instance: 1, Message: 1}
+		o.wish(t, key)
+		if err := o.store.Update(t.Context(), func(tx *store.Tx) error { return o.Linked(tx, 1, 1, 5) }); err != nil {
+			t.Fatal(err)
+		}
+		o.Start()
+		time.Sleep(time.Hour + 58*time.Minute)
+		o.is(t, key, Stored, "", 1)
+		time.Sleep(10 * time.Minute)
+		o.is(t, key, Removed, ByRetention, 1)
 	})
 }
 
