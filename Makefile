@@ -12,8 +12,10 @@ FUZZTIME ?= 10s
 # test or of the program, to be looked for, but it does not stop another change.
 TESTSUM := $(GO) run gotest.tools/gotestsum@v1.13.0
 AGAIN_FLAGS := $(if $(AGAIN),--rerun-fails=1 --rerun-fails-max-failures=3)
+# All tests, with FULL=1 or NIGHTLY=1. Otherwise the packages that run the whole program are left out, and tests that take long are skipped.
+WHOLE   := $(FULL)$(NIGHTLY)
 # They begin in this order: first those that wait the longest, so that others work meanwhile.
-TESTED   = $(or $(OF),./whatsapp ./e2e/... ./...)
+TESTED   = $(or $(OF),./whatsapp $(if $(WHOLE),./e2e/... ./...,$(shell $(GO) list ./... | grep -v /e2e/) ./e2e/house))
 GOTEST   = $(shell $(TESTSUM) --version >/dev/null 2>&1 && echo "$(TESTSUM) --format pkgname --format-hide-empty-pkg $(AGAIN_FLAGS) --packages '$(TESTED)' --" || echo "$(GO) test $(TESTED)")
 
 # Packages whose tests run at once: one more than there are processors, since the
@@ -60,9 +62,10 @@ run: build ## build and serve with ./config.toml or the defaults
 demo: build ## the main job: sandbox, two paired instances, a batch, the webhooks as they arrive
 	./bin/postern demo
 
-test: ## all tests; failures are printed at the end (TESTFLAGS=-vet=off where go vet is run anyway)
-	@$(GOTEST) -p $(AT_ONCE) $(TESTFLAGS)
+test: ## the tests that take a few minutes; failures are printed at the end (FULL=1: all tests, a quarter of an hour; OF=./store)
+	@$(GOTEST) -p $(AT_ONCE) $(if $(WHOLE),,-short) $(TESTFLAGS)
 
+race: WHOLE = 1
 race: ## all tests, or those of packages (OF=./store), under the race detector (needs a C compiler)
 	CGO_ENABLED=1 GORACE=suppressions=$(CURDIR)/.ci/race.suppressions $(GOTEST) -race -timeout 20m $(RACEFLAGS)
 

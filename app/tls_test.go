@@ -212,6 +212,9 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 }
 
 func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	serial := a.issue(time.Now().Add(time.Hour))
@@ -246,6 +249,9 @@ func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
 // owner after they were written, or that came while no file could be opened, looks the
 // same afterwards.
 func TestUnreadableCertificateIsRetried(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
 	a.issue(time.Now().Add(time.Hour))

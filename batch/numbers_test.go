@@ -91,6 +91,9 @@ func looked(s *store.Store, call func()) uint64 {
 // TestEveryListLooksAtBoundedRecords holds the worst filters against many batches. The
 // walk through all pages finds the one that fits.
 func TestEveryListLooksAtBoundedRecords(t *testing.T) {
+	if testing.Short() {
+		t.Skip("stores many records")
+	}
 	const n = 3*paging.MaxExamined + 500
 	s := openTestStore(t)
 	ids := fillBatches(t, s, owner, n, false)

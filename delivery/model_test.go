@@ -23,6 +23,9 @@ import (
 // checks that each pending delivery is in exactly the right indexes, heads are right, the order
 // holds, nothing is lost or duplicated, and the backlog matches.
 func TestThePendingAreWhereTheyBelong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("lives many lives")
+	}
 	for seed := range nightly.Or[uint64](2, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newModel(t, seed).run(300) })

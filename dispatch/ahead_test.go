@@ -45,6 +45,9 @@ func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 // TestWhatIsRefusedHoldsItsLine although the file is slow: no later event is sent before
 // the refused one was accepted.
 func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	for _, status := range []int{503, 422, 0} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
 			inTown(t, func(t *testing.T, c *town) {

@@ -26,6 +26,9 @@ import (
 // TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID copies
 // the file at each commit, as a kill would leave it, and delivers from the copy.
 func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills at many commits")
+	}
 	dir := t.TempDir()
 	var images int
 	ids := map[string]string{} // by body

@@ -269,6 +269,9 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 }
 
 func TestDisabledEntriesAreNeverSentAndStillPublished(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), replayOnly)
 	p := &published{}

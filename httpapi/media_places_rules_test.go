@@ -31,6 +31,9 @@ func (s *stalled) Write(b []byte) (int, error) {
 // TestConcurrentAnswersOfFilesAreBounded: 16 of one instance and 64 in all. A further one waits 5 s and is 429, one for
 // which a place becomes free in that time is served. Answers without bytes need no place.
 func TestConcurrentAnswersOfFilesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits
 	r, token, d := doing(t)
 	tokens, paths, links := map[string]string{"a": token}, map[string]string{}, map[string]string{}

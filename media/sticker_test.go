@@ -32,6 +32,9 @@ func drawn(t *testing.T, name, filter string, args ...string) []byte {
 
 // TestStickersAreMadeOfPicturesAndVideos to the size that clients show, with the names of their pack.
 func TestStickersAreMadeOfPicturesAndVideos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("converts many files")
+	}
 	program := converter(t)
 	l := newLibrary(t, func(c *Config) { c.FFmpeg = program })
 	const moving, noise = "testsrc=size=320x180:rate=25:duration=2", "color=gray:s=600x600,noise=alls=100"
@@ -86,6 +89,9 @@ func TestStickersAreMadeOfPicturesAndVideos(t *testing.T) {
 
 // TestStickerThatCannotBeMadeSmallIsRefused draws noise, which no quality makes small.
 func TestStickerThatCannotBeMadeSmallIsRefused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("converts large pictures")
+	}
 	program := converter(t)
 	l := newLibrary(t, func(c *Config) { c.FFmpeg, c.MaxBytes, c.Timeout = program, 64<<20, time.Minute })
 	noise := drawn(t, "a.mp4", "color=gray:s=512x512:r=15:d=1,noise=alls=100:allf=t", "-pix_fmt", "yuv420p", "-crf", "5")

@@ -110,6 +110,9 @@ func TestDownloadToAFullDisk(t *testing.T) {
 // hash, which would be given up for good.
 func TestOutageOfFilesIsNoBrokenFile(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	const text = "the whole file"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})
 	r.pair()

@@ -76,6 +76,9 @@ func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 // library's queue is filled step by step, since on a busy machine reading all of it takes
 // longer than a ping may.
 func TestSlowReadingDoesNotDropTheConnection(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	const flood, queued = 6_000, 2_000 // the library keeps 2 048
 	if !inOwnProcess(t) {
 		return

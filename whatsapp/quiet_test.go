@@ -80,6 +80,9 @@ func TestSilenceIsSuspiciousOnceAfterActivity(t *testing.T) {
 // TestSilentConnectionReconnectsOnce: WhatsApp answers pings and delivers nothing;
 // queued stanzas arrive after the new login.
 func TestSilentConnectionReconnectsOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	const period = 2 * time.Second // ten texts come faster on any machine
 	r := newRigWith(t, Config{QuietReconnect: period})
 	phone, contact := r.pair(), r.contact()

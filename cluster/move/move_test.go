@@ -600,6 +600,9 @@ func TestMoveOutTakesOverOnlyByForce(t *testing.T) {
 }
 
 func TestKilledMoveOutLeavesOneTruth(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills at every step")
+	}
 	for n, died := 1, true; died; n++ {
 		synctest.Test(t, func(t *testing.T) {
 			d, path := &database{Database: &memory.Database{}}, file(t, "a", "b", "c")

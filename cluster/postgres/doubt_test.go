@@ -76,6 +76,9 @@ func lostConnectionsLoseNoCommit(t *testing.T, server *pgtest.Server) {
 }
 
 func TestCrashesOfTheServerLoseNoCommit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL servers")
+	}
 	server := pgtest.Start(t)
 	o := own(t, open(t, pgtest.URL(server.Database(t), server)))
 	for range 3 {

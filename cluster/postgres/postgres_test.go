@@ -33,6 +33,9 @@ const unsynced = "fsync = off"
 
 // TestServer runs the tests that leave their server as it was: a start takes seconds.
 func TestServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL servers")
+	}
 	server := pgtest.Start(t, unsynced)
 	t.Run("DatabaseKeepsTheRules", func(t *testing.T) {
 		clustertest.Run(t, func(t *testing.T) cluster.Database { return open(t, pgtest.URL(server.Database(t), server)) })
@@ -67,6 +70,9 @@ func TestServer(t *testing.T) {
 // TestSynchronousPair runs tests of a primary whose commits wait for a copy. The last one ends
 // the primary.
 func TestSynchronousPair(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts PostgreSQL servers")
+	}
 	primary := pgtest.Start(t)
 	second := primary.AddStandby(t, "second")
 	for _, test := range []struct {

@@ -12,6 +12,9 @@ import (
 // browser uses virtual time, so it takes seconds.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
 	result := browser.Walk(t, stage(t, "walk_keep.js", "walk.js")+"/")
 	for _, rule := range result.Found {
 		t.Error(rule)
@@ -25,6 +28,9 @@ func TestThePageInABrowser(t *testing.T) {
 // may not see), walk_events.js and walk_fleet.js (receivers, the table of instances).
 func TestHandsInABrowser(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("drives a browser")
+	}
 	for _, script := range []string{"walk_hands.js", "walk_events.js", "walk_fleet.js"} {
 		result := browser.Walk(t, stage(t, script, "walk.js")+"/")
 		for _, rule := range result.Found {

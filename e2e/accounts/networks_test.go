@@ -84,6 +84,9 @@ func answersWith(t *testing.T, w *rig.World, token, method, path, body string, w
 // a sandbox, another endpoint and WhatsApp itself, and then the right network again.
 func TestAccountsSurviveStartsOnOtherNetworks(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("starts many programs")
+	}
 	w := rig.NewWorld(t)
 	w.Start()
 	o := rig.Beside(t, w)
@@ -270,6 +273,9 @@ func TestLogOutByTheNetworkIsSetAside(t *testing.T) {
 // TestLoggedOutKeysAreRemovedInTime, also with a time of zero.
 func TestLoggedOutKeysAreRemovedInTime(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	for _, keep := range []string{"0", "1s"} {
 		w := rig.NewWorld(t)
 		w.Env = []string{"WHATSAPP_KEEP_LOGGED_OUT=" + keep}

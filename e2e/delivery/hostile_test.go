@@ -12,6 +12,9 @@ import (
 // eight receivers, seven of which misbehave, each in another way. With durable they get it once
 // they behave, under the same webhook-id; without, the only attempt is reported.
 func TestHostileReceiversDoNotAffectOthers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits more than it works
 	for _, durable := range []bool{true, false} {
 		t.Run(fmt.Sprintf("durable %t", durable), func(t *testing.T) {

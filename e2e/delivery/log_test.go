@@ -107,6 +107,9 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 // TestUnacceptedDurableEventExpires and frees what waited behind
 // it, which has seconds left of its own.
 func TestUnacceptedDurableEventExpires(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits more than it works
 	s := newShop(t)
 	hook := newReceiver(t, nil)

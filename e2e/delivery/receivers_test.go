@@ -229,6 +229,9 @@ func TestPauseHoldsDurableEventsOverRestarts(t *testing.T) {
 
 // TestDeadReceiverFailsAtOnceAfterRestart, since its last attempt at the latest.
 func TestDeadReceiverFailsAtOnceAfterRestart(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	s := newShop(t)
 	s.options(`{"durable":true}`)
 	m := newMoody(t, http.StatusServiceUnavailable)

@@ -192,6 +192,9 @@ func TestFirstStartNeedsNoConfiguration(t *testing.T) {
 // TestADeadOrFailingReceiverLosesNothing takes the receiver away, then lets it
 // answer 500, and kills the program in between: all events arrive in the end.
 func TestADeadOrFailingReceiverLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	t.Parallel() // it waits more than it works
 	w := rig.NewWorld(t)
 	var failing atomic.Bool

@@ -19,6 +19,9 @@ import (
 // a caller who waits for a test of one. What the outbox holds is delivered by the
 // next start.
 func TestStopWithHangingReceiversTakesTwoSeconds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits")
+	}
 	w := rig.NewWorld(t)
 	var hanging atomic.Bool
 	var arrived, tests atomic.Int64

@@ -57,6 +57,9 @@ func storeOf(t *testing.T, accounts, contacts int) (path string) {
 
 // TestImportErrorsAdviseAndChangeNothing is what a user meets.
 func TestImportErrorsAdviseAndChangeNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts the program often")
+	}
 	w := rig.NewWorld(t)
 	path := storeOf(t, 2, 1)
 	const first, second = "4915100000000", "4915100000001"

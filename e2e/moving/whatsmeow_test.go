@@ -78,6 +78,9 @@ func goesOn(w *rig.World, c *chatting, name string) {
 // and chatting in the old program, stopped, taken over from the file, from the text of
 // sqlite3 and once with other names.
 func TestImportedAccountKeepsChatting(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts several programs")
+	}
 	for how, from := range map[string]func(path string) string{
 		"the file": func(path string) string { return path },
 		"the text": func(path string) string { return migratetest.SQLiteDump(t, path) },

@@ -83,7 +83,7 @@ func TestConcurrentRequestsCountForTheAddress(t *testing.T) {
 	h := newHall(t, Limits{Total: 10, PerAddress: 3, spare: long})
 	k := h.talk("127.0.0.1")
 	inside := []uint32{k.open("/stay"), k.open("/stay"), k.open("/stay")}
-	h.await("three are inside", func(s ListenerStats) bool { return s.Open == 3 })
+	h.await("three are inside", func(s ListenerStats) bool { return s.Open == 3 && h.stays.Load() == 3 })
 	if k.ends(k.open("/")) {
 		t.Error("a fourth was answered")
 	}
@@ -118,7 +118,7 @@ func TestAllRequestsTogetherAreBoundedToo(t *testing.T) {
 	for range 4 {
 		k.open("/stay")
 	}
-	h.await("four are inside", func(s ListenerStats) bool { return s.Open == 4 })
+	h.await("four are inside", func(s ListenerStats) bool { return s.Open == 4 && h.stays.Load() == 4 })
 	if k.ends(k.open("/")) {
 		t.Error("a fifth was answered")
 	}
@@ -178,7 +178,7 @@ func TestIdleMultiplexedConnectionIsEvicted(t *testing.T) {
 	if !idle.ends(idle.open("/")) {
 		t.Fatal("not answered")
 	}
-	h.await("both are inside", func(s ListenerStats) bool { return s.Open == 2 })
+	h.await("both are inside", func(s ListenerStats) bool { return s.Open == 2 && h.stays.Load() == 1 })
 	h.mustAnswer("a newcomer", h.come("127.0.0.2").ask("/"))
 	if s := h.Stats(); s.Evicted != 1 {
 		t.Errorf("%+v", s)
@@ -205,7 +205,7 @@ func TestClosedConnectionReleasesAllPlaces(t *testing.T) {
 	for range 5 {
 		k.open("/stay")
 	}
-	h.await("five are inside", func(s ListenerStats) bool { return s.Open == 5 })
+	h.await("five are inside", func(s ListenerStats) bool { return s.Open == 5 && h.stays.Load() == 5 })
 	_ = k.Close()
 	h.await("none is", func(s ListenerStats) bool { return s.Open == 0 })
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,6 +21,7 @@ import (
 type hall struct {
 	*Listener
 	t     *testing.T
+	stays atomic.Int32  // requests of /stay
 	leave chan struct{} // one for each /stay
 	taken chan net.Conn
 	logs  lockedText
@@ -80,6 +82,8 @@ func (h *hall) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/stay":
+		h.stays.Add(1)
+		defer h.stays.Add(-1)
 		select {
 		case <-h.leave:
 		case <-r.Context().Done():
@@ -156,7 +160,7 @@ func (h *hall) await(what string, ok func(ListenerStats) bool) {
 func TestANewcomerWaitsWhileAllOthersHaveRequests(t *testing.T) {
 	h := newHall(t, Limits{Total: 2, spare: short})
 	first, second := h.come("127.0.0.1").ask("/stay"), h.come("127.0.0.1").ask("/stay")
-	h.await("both are inside", func(s ListenerStats) bool { return s.Open == 2 })
+	h.await("both are inside", func(s ListenerStats) bool { return s.Open == 2 && h.stays.Load() == 2 })
 	third := h.come("127.0.0.1").ask("/")
 	h.await("the third waits", func(s ListenerStats) bool { return s.Waited == 1 })
 	if _, err := third.answer(2 * short); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -211,7 +215,7 @@ func TestAddressLimitAffectsOnlyThatAddress(t *testing.T) {
 	for range 2 {
 		h.come("127.0.0.1").ask("/stay")
 	}
-	h.await("two are inside", func(s ListenerStats) bool { return s.Open == 2 })
+	h.await("two are inside", func(s ListenerStats) bool { return s.Open == 2 && h.stays.Load() == 2 })
 	for range 50 {
 		if _, err := h.come("127.0.0.1").ask("/").answer(patience); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("over its limit: %v", err)
