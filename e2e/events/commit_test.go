@@ -45,6 +45,7 @@ func TestFullDiskSendsDurableEventsFromMemory(t *testing.T) {
 	}
 	s := rig.NewScene(t)
 	s.Online(t)
+	s.AwaitEvent(t, 0, event.StatusInstance, `{"type":"app.state.sync.completed","data":{"name":"regular_low"}}`) // the last event of a login
 	st := newStations(t, s, `"durable":true`)
 	conn, resp := dial(t, s, "presence.updated")
 	if conn == nil {
