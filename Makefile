@@ -25,7 +25,7 @@ AT_ONCE := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
 export CGO_ENABLED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: baileys mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells rows nemesis soak lint vuln fmt pictures docs check
+.PHONY: baileys mistakes nightly help build dist packages systemd size run demo test race bench fuzz crash clients powerloss model lives bitflips cells rows nemesis soak lint vuln fmt pictures scene docs check
 
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,11 +151,18 @@ fmt: ## gofumpt by way of golangci-lint, and Prettier for the console's modules 
 	$(LINT) fmt ./...
 	cd console/page && npx --yes prettier@3.6.2 --print-width 120 --write --log-level warn 'console/**/*.js' '!console/words'
 
-README_PICTURES := overview-many-1280-light connect-1280-light instance-events-1280-dark
+README_PICTURES := connect-1280-light instance-events-1280-dark
 pictures: ## every page of the console as a picture in bin/pictures, those of the README in docs/pictures (needs a chromium and the typeface Inter; ONLY=overview)
 	$(GO) test -run '^TestPictures$$' -count 1 -timeout 30m ./console/page -args -pictures '$(CURDIR)/bin/pictures' -only '$(ONLY)'
 	@mkdir -p docs/pictures
 	@[ -n '$(ONLY)' ] || for p in $(README_PICTURES); do cp bin/pictures/$$p.png docs/pictures/; done
+
+# Of the README and docs/console.md.
+SCENE_PICTURES := overview-1280-light instances-1280-light
+scene: ## the real program with 60 instances in trouble: pictures of the console in bin/scene, those of the README in docs/pictures (needs a chromium; STAY=1 keeps it running)
+	@mkdir -p bin/scene docs/pictures
+	SCENE='$(CURDIR)/bin/scene' STAY='$(STAY)' $(GO) test -run '^TestScene$$' -count 1 -timeout 0 -v ./e2e/browser
+	@for p in $(SCENE_PICTURES); do cp bin/scene/$$p.png docs/pictures/scene-$$p.png; done
 
 docs: ## regenerate what is generated: config.toml.example, cli/licences.txt, docs/configuration.md, docs/events.md, docs/errors.md, docs/clients.md, httpapi/routes.txt, the states in docs/batches.md, the tables in docs/cluster.md, the console's events
 	$(GO) test -run '^(TestExampleConfig|TestNoTrigger|TestTheErrorPage|TestThePageOfClients|TestEveryLinkedModule|TestRoutesPage)' ./config ./cli ./e2e/docs ./e2e/events ./httpapi -args -update

@@ -276,6 +276,23 @@
       await later(20000);
       want($(".alerts")?.textContent.includes("unknown"), "what could not be loaded is unknown: " + $("main").textContent);
     },
+    async "an instance in trouble is listed once, and its link lists exactly these"() {
+      const of = (kind, names) => ({ id: kind, kind, severity: "broken", since: new Date(Date.now() - 60000).toISOString(), count: names.length, subjects: names.slice(0, 20).map((name) => ({ type: "instance", id: name, name, severity: "broken" })), origin: null, waiting: 0 });
+      const before = stage.instances;
+      const made = (name, connectionStatus, ...troubles) => ({ ...stage.instances[0], id: name.length, name, connectionStatus, troubles });
+      stage.instances = [made("a", "temporary_ban", "INSTANCE_RESTRICTED"), made("aa", "temporary_ban", "INSTANCE_RESTRICTED"), made("aaa", "logged_out", "INSTANCE_LOGGED_OUT"), made("aaaa", "online", "UNDELIVERED")];
+      stage.troubles = [of("INSTANCE_RESTRICTED", ["a", "aa"]), of("INSTANCE_LOGGED_OUT", ["aaa"]), of("UNDELIVERED", Array.from({ length: 5 }, (_, i) => "shop-" + i))];
+      await signIn("right");
+      await at("overview");
+      want(all(".alerts li").length === 3, "each trouble once: " + $(".alerts").textContent);
+      const banned = all(".alerts li").find((one) => one.textContent.includes("2 instances"));
+      want(banned.querySelector("a").href.endsWith("#/instances?trouble=INSTANCE_RESTRICTED"), "the link lists these: " + banned.innerHTML);
+      want($(".alerts").textContent.includes("shop-2, and 2 more"), "names end in words: " + $(".alerts").textContent);
+      stage.tell({ type: "instance", instance: { name: "aa", connectionStatus: "online" } });
+      await later(300);
+      want(all(".alerts li").length === 4 && $(".alerts").textContent.includes("Restricted by WhatsApp"), "one that is online has no state that is listed: " + $(".alerts").textContent);
+      [stage.instances, stage.troubles] = [before, []];
+    },
     async "the overview says which nodes stand by, and what is missing"() {
       const node = (name, role, behindMs = 0) => ({ node: name, role, behindMs, behindVersions: behindMs ? 7 : 0, differs: [] });
       const cell = { node: "db-2", nodes: [node("db-1", "standby", 200), node("db-2", "owner"), node("db-3", "gone")], engine: { synchronous: ["copy"], acceptLoss: false } };

@@ -269,7 +269,7 @@ function Room({ name, online, chosen }) {
   </div>`;
 }
 
-const initial = (text) => [...text.replace(/^\+/, "")][0]?.toUpperCase() || "?";
+const initial = (text) => (/^\+\d+$/.test(text) ? text.slice(-2) : [...text][0]?.toUpperCase() || "?");
 const timeOf = (chat) => (chat.lastMessage?.messageTimestamp ? moment(chat.lastMessage.messageTimestamp * 1000) : "");
 
 // short formats the time of a message briefly.

@@ -12,18 +12,18 @@ import { Acts } from "./instance_actions.js";
 
 // columns by name: the width and the content of a cell.
 const columns = {
-  state: ["minmax(8rem, 1fr)", (row) => html`<${State} of=${row.connectionStatus} />`],
+  state: ["minmax(9.5rem, 1fr)", (row) => html`<${State} of=${row.connectionStatus} />`],
   account: [
     "minmax(8.5rem, 1fr)",
     (row) => html`<span class="one-line figures" title=${row.ownerJid}>${numberOf(row.ownerJid) || "–"}</span>`,
   ],
   tags: [
-    "minmax(5rem, 1.2fr)",
+    "minmax(7.5rem, 1.3fr)",
     (row) =>
       row.tags?.length > 0 &&
       html`<span class="one-line tags">${row.tags.map((tag) => html`<${Tag} key=${tag} tag=${tag} />`)}</span>`,
   ],
-  received: ["minmax(5rem, 0.7fr)", (row) => html`<${At} at=${row.lastReceivedAt} />`],
+  received: ["minmax(6rem, 0.7fr)", (row) => html`<${At} at=${row.lastReceivedAt} />`],
   webhook: ["minmax(5rem, 1.1fr)", (row) => html`<${HookCell} row=${row} />`],
   changed: ["minmax(5rem, 0.7fr)", (row) => html`<${At} at=${row.updatedAt} />`],
 };

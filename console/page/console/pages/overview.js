@@ -54,7 +54,7 @@ export function Overview() {
               html`<li key=${one.key} class=${one.tone}>
                 <${Icon} name=${one.tone === "bad" ? "bad" : "info"} />
                 <div>
-                  <p><strong>${one.title}</strong></p>
+                  <p><strong>${one.title}</strong> <span class="quiet">${one.where}</span></p>
                   ${one.text && html`<p>${one.text}</p>`}
                 </div>
                 ${one.link &&
@@ -169,10 +169,13 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
   for (const row of rows) {
     if (groupFor(row.connectionStatus) !== "bad") continue;
     const state = stateOf(row.connectionStatus);
-    byState.set(state, [...(byState.get(state) || []), row.name]);
+    byState.set(state, [...(byState.get(state) || []), row]);
   }
-  for (const [state, names] of byState) {
-    const key = "do." + state;
+  for (const [state, found] of byState) {
+    const key = "do." + state,
+      names = found.map((row) => row.name),
+      kinds = new Set(found.map(kindOf)),
+      item = wrong.items?.find((one) => kinds.has(one.kind));
     all.push({
       key: state,
       tone: "bad",
@@ -180,8 +183,15 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
         names.length === 1
           ? t("alerts.one", { name: names[0], state: t("state." + state) })
           : many("alerts.many", names.length, { state: t("state." + state) }),
+      where: [names.length > 1 && some(names), item && lasted(item.since)].filter(Boolean).join(" · "),
       text: has(key) ? t(key) : "",
-      link: names.length === 1 ? to(["instances", names[0]]) : to(["instances"], { state: "bad" }),
+      link:
+        names.length === 1
+          ? to(["instances", names[0]])
+          : to(
+              ["instances"],
+              kinds.size === 1 && !kinds.has(undefined) ? { trouble: [...kinds][0] } : { state: "bad" },
+            ),
     });
   }
   if (wrong.error)
@@ -191,7 +201,9 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
     ...(wrong.items || [])
       .filter(
         (one) =>
-          !elsewhere.has(one.kind) && !one.subjects.every((of) => of.type === "program" && known.includes(of.name)),
+          one.kind !== "NO_STANDBY" && // the cell says it
+          !(one.kind.startsWith("INSTANCE_") && byItsState(rows, one.kind)) &&
+          !one.subjects.every((of) => of.type === "program" && known.includes(of.name)),
       )
       .map(shown),
   );
@@ -200,23 +212,27 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
   return all;
 }
 
-// Kinds that the overview shows by the state of each instance, or by that of the cell.
-const elsewhere = new Set([
-  "INSTANCE_LOGGED_OUT",
-  "INSTANCE_WRONG_NETWORK",
-  "INSTANCE_OUTDATED",
-  "INSTANCE_STOPPED",
-  "NO_STANDBY",
-]);
+// kindOf returns the trouble of an instance itself.
+const kindOf = (row) => row.troubles?.find((kind) => kind.startsWith("INSTANCE_"));
+
+// byItsState reports whether all instances of a trouble are in a state that the overview lists.
+const byItsState = (rows, kind) =>
+  rows.every((row) => kindOf(row) !== kind || groupFor(row.connectionStatus) === "bad");
+
+const lasted = (since) => span((Date.now() - Date.parse(since)) / 1000);
+
+// some lists the first three names, and how many follow.
+const some = (names, count = names.length) =>
+  listed([...names.slice(0, 3), ...(count > 3 ? [t("names.more", { n: number(count - 3) })] : [])]);
 
 // shown returns the alert of a trouble. One of a kind that this page does not know has the server's text.
 function shown({ id, kind, severity, since, count, subjects, origin, waiting, text, advice }) {
   const page = pageOf(kind),
-    lasts = span((Date.now() - Date.parse(since)) / 1000);
-  const names = listed([
-    ...subjects.slice(0, 3).map((one) => one.name),
-    ...(count > 3 ? ["+" + number(count - 3)] : []),
-  ]);
+    lasts = lasted(since);
+  const names = some(
+    subjects.map((one) => one.name),
+    count,
+  );
   if (!has("trouble." + kind + ".do"))
     return {
       key: id,
@@ -225,11 +241,13 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
       title: text,
       text: kind === "WARNING" || kind === "NOT_READY" ? names : advice,
     };
+  const title = t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts });
   return {
     key: id,
     tone: severity === "broken" ? "bad" : "busy",
     worst: true,
-    title: t("trouble." + kind, { names, where: origin ? hostOf(origin) : names, time: lasts }),
+    title,
+    where: !title.includes(lasts) && lasts,
     text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
     link: page && to([page], page === "deliveries" ? { origin } : { trouble: kind }),
   };

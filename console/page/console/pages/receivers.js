@@ -143,7 +143,9 @@ function Receiver({ row, path, put, load }) {
     row.waiting > 0 && t("receiver.waiting", { n: number(row.waiting) }),
     row.waiting > 0 && oldestWaitingAt && t("receiver.oldest", { time: ago(oldestWaitingAt) }),
     row.failures > 0 && many("receiver.failures", row.failures),
-    nextAttemptAt && !pausedUntil && t("receiver.next", { time: ago(nextAttemptAt) }),
+    nextAttemptAt &&
+      !pausedUntil &&
+      t("receiver.next", { time: ago(Math.max(Date.parse(nextAttemptAt), Date.now() + 1000)) }),
   ].filter(Boolean);
   return html`<li class="receiver">
     <div class="receiver-who">

@@ -232,7 +232,7 @@ export default {
 "events.go": "Resume",
 "events.clear": "Clear",
 "events.opening": "Connecting…",
-"events.open": "Live. The newest 500 are kept while this page is open.",
+"events.open": "Live. The newest 200 are kept while this tab is open.",
 "events.closed": "Not connected; retrying.",
 "events.paused.one": "Paused; {n} more arrived.",
 "events.paused.other": "Paused; {n} more arrived.",

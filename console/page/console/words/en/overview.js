@@ -25,6 +25,7 @@ export default {
 "alerts.lookAt": "View {what}",
 "alerts.notReady": "Not ready",
 "alerts.warning": "Warning",
+"names.more": "{n} more",
 "alerts.one": "{name}: {state}",
 "alerts.many.one": "{n} instance: {state}",
 "alerts.many.other": "{n} instances: {state}",

@@ -232,7 +232,7 @@ export default {
 "events.go": "Seguir",
 "events.clear": "Vaciar",
 "events.opening": "Conectando…",
-"events.open": "En vivo. Se guardan los 500 más nuevos mientras esta página está abierta.",
+"events.open": "En vivo. Se guardan los 200 más nuevos mientras esta pestaña está abierta.",
 "events.closed": "Sin conexión; se intenta de nuevo.",
 "events.paused.one": "En pausa; llegó {n} más.",
 "events.paused.other": "En pausa; llegaron {n} más.",

@@ -25,6 +25,7 @@ export default {
 "alerts.lookAt": "Ver {what}",
 "alerts.notReady": "No está listo",
 "alerts.warning": "Aviso",
+"names.more": "{n} más",
 "alerts.one": "{name}: {state}",
 "alerts.many.one": "{n} instancia: {state}",
 "alerts.many.other": "{n} instancias: {state}",

@@ -232,7 +232,7 @@ export default {
 "events.go": "Continuar",
 "events.clear": "Limpar",
 "events.opening": "Conectando…",
-"events.open": "Ao vivo. Os 500 mais novos ficam enquanto esta página está aberta.",
+"events.open": "Ao vivo. Os 200 mais novos ficam enquanto esta aba está aberta.",
 "events.closed": "Sem conexão; nova tentativa em curso.",
 "events.paused.one": "Em pausa; chegou mais {n}.",
 "events.paused.other": "Em pausa; chegaram mais {n}.",

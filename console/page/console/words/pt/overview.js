@@ -25,6 +25,7 @@ export default {
 "alerts.lookAt": "Ver {what}",
 "alerts.notReady": "Não está pronto",
 "alerts.warning": "Aviso",
+"names.more": "mais {n}",
 "alerts.one": "{name}: {state}",
 "alerts.many.one": "{n} instância: {state}",
 "alerts.many.other": "{n} instâncias: {state}",
