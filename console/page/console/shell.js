@@ -223,6 +223,14 @@ addEventListener("scroll", () => document.querySelector("main h1") && scrolled.s
 
 const modules = new Map(); // loaded pages by route
 
+// follow loads the page of another release, which the server runs since; an error: it runs this one, or does not answer.
+async function follow() {
+  const page = await (await fetch("./")).text();
+  const [, there] = /dashboard\/(\w{16})\//.exec(page);
+  if (import.meta.url.includes(there)) throw new Error(there);
+  location.reload();
+}
+
 function Page({ mine }) {
   const { parts, query } = useCell(place);
   const route = routeOf(parts, mine);
@@ -232,14 +240,15 @@ function Page({ mine }) {
   useEffect(() => {
     let here = true;
     setError(null);
-    // Browsers report a module that cannot be loaded as a TypeError.
+    const fail = (reason) => here && setError(reason);
     if (route && !modules.has(route))
       route.page().then(
         (Shown) => {
           modules.set(route, Shown);
           again((n) => n + 1);
         },
-        (reason) => here && setError(reason instanceof TypeError ? new NoAnswer() : reason),
+        // Browsers report a module that cannot be loaded as a TypeError.
+        (reason) => (reason instanceof TypeError ? follow().catch(() => fail(new NoAnswer())) : fail(reason)),
       );
     return () => {
       here = false;
@@ -266,7 +275,6 @@ function Page({ mine }) {
       buttons=${html`<a class="button" href=${to([])}>${t("lost.back")}</a>`}
       >${t("lost.text")}<//
     >`;
-  // The server may run another release, whose modules do not match the loaded ones. Otherwise this page stays.
   if (error)
     return html`<${Trouble} error=${error} again=${() => get("/health").then(() => location.reload(), setError)} />`;
   if (!ready) return html`<${Loading} />`;
