@@ -187,6 +187,7 @@
     async "a chat is searched"() {
       await at("chats/shop/" + ada);
       await press("Search this chat");
+      want(document.activeElement === $(".found input"), "the search has the focus");
       await type(".found input", "ORDER");
       await later(500);
       want(all(".found .message").length >= 2 && $(".found [role=status]").textContent.includes("found") && stage.asked.some((one) => one.includes("query=ORDER")), "the server searches");

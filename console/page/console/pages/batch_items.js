@@ -5,7 +5,7 @@ import { as, csv, itemsOf, itemStates, pathOf, save } from "../data/talk.js";
 import { named } from "../data/messages.js";
 import { html } from "../html.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Search, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, many, moment, number, t } from "../words.js";
 
@@ -178,17 +178,7 @@ export function Items({ batch }) {
       </div>
     </header>
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          inputmode="tel"
-          placeholder=${t("items.search")}
-          aria-label=${t("items.search")}
-          value=${recipient}
-          onInput=${(event) => setRecipient(event.target.value)}
-        />
-      </div>
+      <${Search} word=${t("items.search")} value=${recipient} on=${setRecipient} wide inputmode="tel" />
       <div class="filters" role="group" aria-label=${t("instances.filter")}>
         <button type="button" class="filter" aria-pressed=${String(!status)} onClick=${() => setStatus("")}>
           ${t("group.all")}<span class="figures">${number(counts.total)}</span>

@@ -2,8 +2,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { groupFor } from "../data/states.js";
 import { html } from "../html.js";
-import { Icon } from "../ui/icon.js";
-import { Button, Check, Choice, State, Text } from "../ui/parts.js";
+import { Button, Check, Choice, Search, State, Text } from "../ui/parts.js";
 import { compare, number, t } from "../words.js";
 import { Title, User } from "./batch_new_who.js";
 
@@ -95,16 +94,7 @@ function Instances({ rows, value, on }) {
     <p class="quiet">${t("new.instancesHelp")}</p>
     ${rows.length > 8 &&
     html`<div class="flags-head">
-      <div class="with-icon">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("instances.search")}
-          aria-label=${t("instances.search")}
-          value=${wanted}
-          onInput=${(event) => setWanted(event.target.value)}
-        />
-      </div>
+      <${Search} word=${t("instances.search")} value=${wanted} on=${setWanted} />
       <div class="buttons">
         <${Button}
           kind="small"

@@ -12,7 +12,7 @@ import { html } from "../html.js";
 import { choose, go, to } from "../router.js";
 import { confirm, toast, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, Notice, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Notice, Search, Trouble } from "../ui/parts.js";
 import { Crumb } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, many, moment, number, seconds, span, t } from "../words.js";
@@ -155,16 +155,7 @@ function List({ query }) {
     </div>
     ${(some || narrowed || error) &&
     html`<div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("batches.search")}
-          aria-label=${t("batches.search")}
-          value=${wanted}
-          onInput=${(event) => choose({ q: event.target.value })}
-        />
-      </div>
+      <${Search} word=${t("batches.search")} value=${wanted} on=${(text) => choose({ q: text })} wide />
       ${operator &&
       html`<div class="user">
         <input

@@ -8,7 +8,7 @@ import { can } from "../data/session.js";
 import { html } from "../html.js";
 import { to } from "../router.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Search, Trouble } from "../ui/parts.js";
 import { language, many, t } from "../words.js";
 import { Composer } from "./chat_compose.js";
 import { Message } from "./chat_message.js";
@@ -374,23 +374,18 @@ function Found({ path, wanted, on, at }) {
   }, [text]);
   const shown = state.list.filter((one) => !about(one) || one.metadata?.editOf);
   return html`<div class="talk-box found">
-    <div class="with-icon">
-      <${Icon} name="search" /><input
-        class="input"
-        type="search"
-        maxlength="255"
-        ref=${(box) => {
-          if (box && !box.dataset.met) {
-            box.dataset.met = "1";
-            box.focus();
-          }
-        }}
-        placeholder=${t("talk.search")}
-        aria-label=${t("talk.search")}
-        value=${wanted}
-        onInput=${(event) => on(event.target.value)}
-      />
-    </div>
+    <${Search}
+      word=${t("talk.search")}
+      value=${wanted}
+      on=${on}
+      maxlength="255"
+      field=${(box) => {
+        if (box && !box.dataset.met) {
+          box.dataset.met = "1";
+          box.focus();
+        }
+      }}
+    />
     <p class="quiet" role="status">
       ${state.busy ? t("loading") : state.done ? many("talk.found", shown.length) : t("talk.searchHelp")}
     </p>

@@ -13,7 +13,7 @@ import { html } from "../html.js";
 import { go, to } from "../router.js";
 import { Cancel, close, Dialog, open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, State, Text, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Search, State, Text, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, clock, compare, fold, moment, t } from "../words.js";
 import { Talk } from "./chat_talk.js";
@@ -218,16 +218,7 @@ function Room({ name, online, chosen }) {
   return html`<div class=${"chats card" + (chosen ? " inside" : "")}>
     <section class="chats-side" aria-label=${t("chats.list")}>
       <header>
-        <div class="with-icon">
-          <${Icon} name="search" /><input
-            class="input"
-            type="search"
-            placeholder=${t("chats.find")}
-            aria-label=${t("chats.find")}
-            value=${wanted}
-            onInput=${(event) => setWanted(event.target.value)}
-          />
-        </div>
+        <${Search} word=${t("chats.find")} value=${wanted} on=${setWanted} />
         ${can("send") &&
         html`<${Button}
           kind="square"

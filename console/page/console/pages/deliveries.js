@@ -10,7 +10,7 @@ import { html } from "../html.js";
 import { choose, place, to } from "../router.js";
 import { open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, Select, Text, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Search, Select, Text, Trouble } from "../ui/parts.js";
 import { Crumb, Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
@@ -121,17 +121,13 @@ function Records({ query, instance, names, everywhere }) {
     ${query.get("replay") &&
     html`<${Progress} path=${pathOf(instance)} id=${query.get("replay")} key=${query.get("replay")} />`}
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("delivery.search")}
-          aria-label=${t("delivery.search")}
-          maxlength="255"
-          value=${query.get("q") || ""}
-          onInput=${({ target }) => choose({ q: target.value })}
-        />
-      </div>
+      <${Search}
+        word=${t("delivery.search")}
+        value=${query.get("q") || ""}
+        on=${(text) => choose({ q: text })}
+        wide
+        maxlength="255"
+      />
       <div class="filters" role="group" aria-label=${t("instances.filter")}>
         ${states.map(
           (one) =>

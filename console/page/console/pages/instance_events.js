@@ -3,8 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { socketAt } from "../data/api.js";
 import { session } from "../data/session.js";
 import { html } from "../html.js";
-import { Icon } from "../ui/icon.js";
-import { Button, Copy, Empty } from "../ui/parts.js";
+import { Button, Copy, Empty, Search } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { clock, many, t } from "../words.js";
 
@@ -158,16 +157,7 @@ export function Events({ row }) {
   );
   return html`<section class="card events">
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("events.filter")}
-          aria-label=${t("events.filter")}
-          value=${wanted}
-          onInput=${(event) => setWanted(event.target.value)}
-        />
-      </div>
+      <${Search} word=${t("events.filter")} value=${wanted} on=${setWanted} wide />
       <div class="buttons">
         <${Button}
           icon=${paused ? "play" : "pause"}

@@ -8,7 +8,7 @@ import { html } from "../html.js";
 import { choose } from "../router.js";
 import { Menu, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Button, Empty, Loading, Trouble } from "../ui/parts.js";
+import { Button, Empty, Loading, Search, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { compare, fold, has, many, number, t } from "../words.js";
 import { Instance } from "./instance.js";
@@ -109,16 +109,7 @@ function List({ query }) {
   }));
   return html`<${Head} rows=${rows} /><${Panel} />
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("instances.search")}
-          aria-label=${t("instances.search")}
-          value=${wanted}
-          onInput=${(event) => choose({ q: event.target.value })}
-        />
-      </div>
+      <${Search} word=${t("instances.search")} value=${wanted} on=${(text) => choose({ q: text })} wide />
       <div class="filters" role="group" aria-label=${t("instances.filter")}>
         ${kinds.map(
           (kind) =>

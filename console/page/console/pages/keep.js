@@ -7,8 +7,7 @@ import { loadSamples, samples } from "../data/samples.js";
 import { html } from "../html.js";
 import { choose } from "../router.js";
 import { useTitle } from "../ui/float.js";
-import { Icon } from "../ui/icon.js";
-import { Button, Check, Empty, Loading, Notice, Select, Text, Trouble } from "../ui/parts.js";
+import { Button, Check, Empty, Loading, Notice, Search, Select, Text, Trouble } from "../ui/parts.js";
 import { More, Readers, When, save, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, bytes, many, moment, number, span, t } from "../words.js";
@@ -230,16 +229,7 @@ export function Configuration({ query }) {
   const parts = [...new Set(shown.map((one) => one.name.split(".")[0]))];
   return html`<${Head} name="configuration">${t("config.lead")}<//>
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("config.search")}
-          aria-label=${t("config.search")}
-          value=${query.get("q") || ""}
-          onInput=${({ target }) => choose({ q: target.value })}
-        />
-      </div>
+      <${Search} word=${t("config.search")} value=${query.get("q") || ""} on=${(text) => choose({ q: text })} wide />
       <${Check} label=${t("config.own")} value=${own} on=${(is) => choose({ own: is ? "1" : "" })} />
     </div>
     <div class="stack">

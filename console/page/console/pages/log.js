@@ -5,8 +5,7 @@ import { useLoaded } from "../data/loaded.js";
 import { onReload } from "../data/live.js";
 import { html } from "../html.js";
 import { toast, useTitle } from "../ui/float.js";
-import { Icon } from "../ui/icon.js";
-import { Button, Choice, Copy, Empty, Loading, Select, Trouble } from "../ui/parts.js";
+import { Button, Choice, Copy, Empty, Loading, Search, Select, Trouble } from "../ui/parts.js";
 import { save } from "../ui/sheet.js";
 import { clock, many, moment, t } from "../words.js";
 
@@ -158,16 +157,7 @@ function Lines() {
   return html`<section class="card">
     <header><h2>${t("log.lines")}</h2></header>
     <div class="toolbar">
-      <div class="with-icon search">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("log.find")}
-          aria-label=${t("log.find")}
-          value=${wanted}
-          onInput=${({ target }) => setWanted(target.value)}
-        />
-      </div>
+      <${Search} word=${t("log.find")} value=${wanted} on=${setWanted} wide />
       <${Choice}
         label=${t("log.level")}
         value=${least}

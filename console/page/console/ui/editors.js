@@ -3,8 +3,7 @@ import { useState } from "preact/hooks";
 import { events } from "../data/events.js";
 import { html } from "../html.js";
 import { number, t } from "../words.js";
-import { Icon } from "./icon.js";
-import { Button, Check } from "./parts.js";
+import { Button, Check, Search } from "./parts.js";
 
 // Flags selects events. value holds the flags that are set.
 export function Flags({ value, on }) {
@@ -22,17 +21,12 @@ export function Flags({ value, on }) {
       >
     </legend>
     <div class="flags-head">
-      <div class="with-icon">
-        <${Icon} name="search" /><input
-          class="input"
-          type="search"
-          placeholder=${t("flags.search")}
-          aria-label=${t("flags.search")}
-          value=${wanted}
-          onInput=${(event) => setWanted(event.target.value)}
-          onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()}
-        />
-      </div>
+      <${Search}
+        word=${t("flags.search")}
+        value=${wanted}
+        on=${setWanted}
+        onKeyDown=${(event) => event.key === "Enter" && event.preventDefault()}
+      />
       <div class="buttons">
         <${Button}
           kind="small"

@@ -150,6 +150,21 @@ export function Text({ label, help, wrong, value, on, kind = "", ...rest }) {
   >`;
 }
 
+// Search is a field that narrows what is shown; field is the ref of its input.
+export const Search = ({ word, value, on, wide, field, ...rest }) =>
+  html`<div class=${"with-icon" + (wide ? " search" : "")}>
+    <${Icon} name="search" /><input
+      class="input"
+      type="search"
+      placeholder=${word}
+      aria-label=${word}
+      value=${value}
+      ref=${field}
+      onInput=${({ target }) => on(target.value)}
+      ...${rest}
+    />
+  </div>`;
+
 export function Select({ label, help, value, on, options }) {
   return html`<${Field} label=${label} help=${help}
     >${(ties) =>
