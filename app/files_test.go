@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/pem"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,10 +49,7 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 	endpoint := map[string]string{"sandbox.enabled": "false", "whatsapp.endpoint": "wss://h.example:8/ws", "whatsapp.endpoint_ca": roots, "whatsapp.endpoint_root_key": strings.Repeat("ab", 32)}
 	acme := map[string]string{"server.tls.cert": "", "server.tls.key": "", "server.tls.domain": "a.example", "server.tls.acme_ca": roots}
 	with := func(base map[string]string, pairs ...string) map[string]string {
-		all := map[string]string{}
-		for k, v := range base {
-			all[k] = v
-		}
+		all := maps.Clone(base)
 		for i := 0; i < len(pairs); i += 2 {
 			all[pairs[i]] = pairs[i+1]
 		}

@@ -99,7 +99,7 @@ func TestChangesAreMadeAllOrNone(t *testing.T) {
 		r.boot()
 		now := r.view()
 		if now.Name != "autumn" || now.Options.Delay.MaxMs != 2 || len(now.Instances) != 1 || now.Instances[0].ID != 2 ||
-			string(now.Schedule) != string(all.Schedule) || now.NextRunAt.Sub(time.Now()) > 3*time.Hour || now.NextRunAt.Sub(time.Now()) < 2*time.Hour {
+			string(now.Schedule) != string(all.Schedule) || time.Until(now.NextRunAt.Time) > 3*time.Hour || time.Until(now.NextRunAt.Time) < 2*time.Hour {
 			t.Errorf("%+v", now)
 		}
 		for filter, want := range map[*Filter]int{{InstanceName: "i1"}: 0, {InstanceName: "i2"}: 1, {Name: "autumn"}: 1, {Name: "spring"}: 0} {

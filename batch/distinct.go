@@ -2,6 +2,7 @@ package batch
 
 import (
 	"fmt"
+
 	"postern/batch/mailing"
 )
 

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -68,9 +69,7 @@ func (m *modelBatch) change(c modelChange) verdict {
 // sendFrom replaces the instances. What each has sent stays known.
 func (m *modelBatch) sendFrom(instances []record.InstanceRef) {
 	former := map[int64]record.Share{}
-	for id, s := range m.removed {
-		former[id] = s
-	}
+	maps.Copy(former, m.removed)
 	for i, ref := range m.spec.request.Instances {
 		former[ref.ID] = m.shares[i]
 	}

@@ -1,9 +1,10 @@
 package batch
 
 import (
-	"postern/batch/record"
 	"slices"
 	"strings"
+
+	"postern/batch/record"
 )
 
 // wanted is a filter prepared for the many rows of one list.

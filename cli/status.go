@@ -47,8 +47,10 @@ func (u unstarted) Unwrap() error { return u.error }
 // permission. An address or a file in use, a full disk and other system errors
 // may be temporary.
 func (u unstarted) lasts() bool {
-	for _, lasting := range []error{store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission,
-		store.ErrOtherCell, store.ErrNoCell, store.ErrCopy, cluster.ErrUnfit, cluster.ErrNotSynchronous, cluster.ErrLeft, cluster.ErrWentBack, cluster.ErrSettings, cluster.ErrNameTaken} {
+	for _, lasting := range []error{
+		store.ErrForeign, store.ErrCorrupt, store.ErrNewer, store.ErrReadOnly, fs.ErrPermission,
+		store.ErrOtherCell, store.ErrNoCell, store.ErrCopy, cluster.ErrUnfit, cluster.ErrNotSynchronous, cluster.ErrLeft, cluster.ErrWentBack, cluster.ErrSettings, cluster.ErrNameTaken,
+	} {
 		if errors.Is(u, lasting) {
 			return true
 		}

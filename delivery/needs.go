@@ -202,7 +202,7 @@ func logReadable(_ *schema.Lookup, key, value []byte) (n schema.Need) {
 	switch size, known := sizes[string(key)]; {
 	case known && len(value) != size:
 		n.Why = "the next start makes it anew"
-	case !known && !(logOf(gonePrefix, key) || logOf(erasedPrefix, key)) || !known && len(value) != 8:
+	case !known && (len(value) != 8 || !logOf(gonePrefix, key) && !logOf(erasedPrefix, key)):
 		n.Why = "the log does not know what it is"
 	}
 	return n

@@ -65,7 +65,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 		for _, body := range []string{"", `{"recipients":["age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"]}`} {
 			stopping := make(chan struct{})
 			r := newRig(t)
-			r.api.Server.Stopping = stopping
+			r.api.Stopping = stopping
 			r.api.operator.Backup = func(ctx context.Context, _ bool) (*backup.Archive, func() error, error) {
 				close(stopping)
 				return makes(ctx)
@@ -84,7 +84,7 @@ func TestStopBeforeFirstByteAnswers503(t *testing.T) {
 	}
 	r := newRig(t)
 	stopping := make(chan struct{})
-	r.api.Server.Stopping = stopping
+	r.api.Stopping = stopping
 	r.api.instances.Transfers.Import = func(ctx context.Context, _ io.Reader, _ string, _ func(string)) (instances.Imported, error) {
 		close(stopping)
 		<-ctx.Done()

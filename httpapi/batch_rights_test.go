@@ -19,7 +19,7 @@ func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
 		return decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", body)).ID.String()
 	}
 	both, other := made(`["mine","foreign"]`), made(`["foreign"]`)
-	key, err := r.api.Server.Access.Keys.Get(k.ID)
+	key, err := r.api.Access.Keys.Get(k.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

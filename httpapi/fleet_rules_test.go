@@ -109,7 +109,7 @@ func TestTagsAreCheckedAndKeptInOrder(t *testing.T) {
 // TestListsHaveAnETagOfTheirCredential and are compressed for those who ask.
 func TestListsHaveAnETagOfTheirCredential(t *testing.T) {
 	r := newRig(t)
-	for _, name := range strings.Fields("a b c d e f g h") {
+	for name := range strings.FieldsSeq("a b c d e f g h") {
 		r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`)
 	}
 	key := r.newKey(`{"name":"all","instances":["*"],"scopes":["read"]}`)

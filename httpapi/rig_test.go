@@ -239,7 +239,8 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}
 	r.config = Config{
 		Config: rest.Config{Access: who, Store: st, APIKey: testKey, JWTSecret: testSecret, Logger: r.logger()},
-		Program: operator.Program{Troubles: r.troubles,
+		Program: operator.Program{
+			Troubles:   r.troubles,
 			AgentTools: []string{"read_messages", "send_message", "unknown"}, Backup: r.backup, Samples: r.samples(),
 			Metrics: func(opens func(int64) bool) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

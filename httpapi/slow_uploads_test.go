@@ -40,6 +40,7 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 					t.Fatal(err)
 				}
 				credential = "Authorization: Bearer " + token
+			default: // of an instance
 			}
 			synctest.Test(t, func(t *testing.T) {
 				connected(t, r.h, func(c net.Conn) {

@@ -147,12 +147,3 @@ func eachOf[T any](all []T, id func(T) string) []string {
 	}
 	return ids
 }
-
-func texts(all ...*string) (set []string) {
-	for _, s := range all {
-		if s != nil {
-			set = append(set, *s)
-		}
-	}
-	return set
-}

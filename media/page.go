@@ -125,6 +125,7 @@ func readHead(body []byte) map[string]string {
 		switch t.Next() {
 		case html.ErrorToken:
 			return found
+		default: // no tag begins
 		case html.StartTagToken, html.SelfClosingTagToken:
 			token := t.Token()
 			switch token.Data {

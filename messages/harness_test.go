@@ -149,7 +149,8 @@ func (o origin) Durable() bool                                { return false }
 func (o origin) RoutesIn(*store.Tx) (publish.Routes, error)   { return nil, nil }
 func (o origin) SnapshotIn(*store.Tx) (event.Snapshot, error) { return o.snapshot(), nil }
 
-func (o origin) Snapshot() (event.Snapshot, error)                            { return o.snapshot(), nil }
+func (o origin) Snapshot() (event.Snapshot, error) { return o.snapshot(), nil }
+
 func (o origin) MediaLinks() (own, global bool)                               { return false, false }
 func (o origin) Destinations(event.Kind, event.About) (d []event.Destination) { return d }
 

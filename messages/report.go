@@ -82,7 +82,7 @@ func (a *Archive) Keep(ctx context.Context, src publish.Source, m *event.Message
 		if !known {
 			former = uuid.Nil // that of this commit
 		}
-		if !repeats(m, &stored, known) && !(known && deletesPost(m)) {
+		if !repeats(m, &stored, known) && (!known || !deletesPost(m)) {
 			w.Add(k.Kind, stored, about, k.RequestID).Under(eventID, former)
 		}
 		if k.InCommit == nil {

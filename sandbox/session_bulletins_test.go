@@ -50,8 +50,8 @@ func (h *heard) index(part string) int {
 func (h *heard) last(part string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for i := len(h.text) - 1; i >= 0; i-- {
-		if strings.Contains(h.text[i], part) {
+	for i, text := range slices.Backward(h.text) {
+		if strings.Contains(text, part) {
 			return i
 		}
 	}

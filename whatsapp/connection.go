@@ -78,7 +78,7 @@ func (c *connection) setClient(cli *whatsmeow.Client) {
 }
 
 // begin starts a connection of cli.
-func (c *connection) begin(cli *whatsmeow.Client, life context.Context, hangup context.CancelFunc) {
+func (c *connection) begin(life context.Context, cli *whatsmeow.Client, hangup context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cli, c.life, c.hangup, c.dropped = cli, life, hangup, false

@@ -26,7 +26,7 @@ func (s *sender) watchDeparture(out event.Outgoing) (life context.Context) {
 
 // departed ends the watch when the send has ended. The library silently repeats a frame
 // on another connection; if there was one, the message may have left as late as now.
-func (s *sender) departed(out event.Outgoing, life context.Context) {
+func (s *sender) departed(life context.Context, out event.Outgoing) {
 	if out.Left == nil {
 		return
 	}

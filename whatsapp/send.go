@@ -159,7 +159,7 @@ func (s *sender) transmit(ctx context.Context, cli *whatsmeow.Client, to types.J
 		}
 		return err
 	})
-	s.departed(out, life)
+	s.departed(life, out)
 	return resp, err
 }
 
@@ -351,7 +351,7 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 		media = types.ChatPresenceMediaAudio
 	case event.PresencePaused:
 		state = types.ChatPresencePaused
-	case event.PresenceComposing, event.PresenceAvailable, event.PresenceUnavailable:
+	case event.PresenceComposing, event.PresenceAvailable, event.PresenceUnavailable, event.PresenceAuto:
 	}
 	if err := cli.SendChatPresence(ctx, to, state, media); err != nil {
 		return fmt.Errorf("show %s: %w", p, err)

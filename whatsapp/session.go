@@ -184,7 +184,7 @@ func (s *Session) prepare(life context.Context, hangup context.CancelFunc) *what
 		cli = s.newClient(s.conn.cfg.Devices.New(s.conn.instance))
 	}
 	s.guard(cli.Store)
-	s.conn.begin(cli, life, hangup)
+	s.conn.begin(life, cli, hangup)
 	return cli
 }
 

@@ -26,9 +26,10 @@ import (
 // noDevices is for tests that never reach a server: no device is ever saved.
 type noDevices struct{}
 
-func (noDevices) New(int64) *wastore.Device                                   { return &wastore.Device{} }
-func (noDevices) Join(event.Network)                                          {}
-func (noDevices) Load(context.Context, int64) (device.Saved, error)           { return device.Saved{}, nil }
+func (noDevices) New(int64) *wastore.Device                         { return &wastore.Device{} }
+func (noDevices) Join(event.Network)                                {}
+func (noDevices) Load(context.Context, int64) (device.Saved, error) { return device.Saved{}, nil }
+
 func (noDevices) Recall(context.Context, int64) (device.Saved, error)         { return device.Saved{}, nil }
 func (noDevices) Accepted(context.Context, int64) error                       { return nil }
 func (noDevices) AnswerTo(string) (a device.Answer, ok bool)                  { return }

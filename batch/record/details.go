@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+
 	"postern/store"
 
 	"github.com/google/uuid"

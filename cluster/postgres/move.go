@@ -108,8 +108,10 @@ func (s *session) moveIn(ctx context.Context, cell string, seen cluster.Cell, m 
 		return err
 	}
 	statements := []statement{
-		{`update postern.cell set id = $2::text, epoch = $3::bigint, version = $4::bigint, stamp_ms = $5::bigint, released = false, moved_out = false where name = $1::text`,
-			[]any{cell, m.ID, seen.Epoch + 1, m.Version, stampOf(m.Stamp)}},
+		{
+			`update postern.cell set id = $2::text, epoch = $3::bigint, version = $4::bigint, stamp_ms = $5::bigint, released = false, moved_out = false where name = $1::text`,
+			[]any{cell, m.ID, seen.Epoch + 1, m.Version, stampOf(m.Stamp)},
+		},
 		{`update postern.lease set epoch = $2::bigint, beat = beat + 1 + floor(random() * 1000000)::bigint, released = false, since = null,
 				node = null, run = null, address = null, program = null, role = null, version = null, lease_ms = null, details = null
 			where cell = $1::text`, []any{cell, seen.Epoch + 1}},

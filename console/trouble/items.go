@@ -123,13 +123,14 @@ func itemsOf(all []Finding, v Viewer) []Item {
 
 // compare orders the worse first.
 func (s Severity) compare(other Severity) int {
-	switch {
-	case s == other:
+	switch s {
+	case other:
 		return 0
-	case s == Broken:
+	case Broken:
 		return -1
+	default:
+		return 1
 	}
-	return 1
 }
 
 func tooLarge(items []Item) bool {

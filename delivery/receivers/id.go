@@ -32,6 +32,7 @@ func Of(lane delivery.Lane) ID {
 		return Global
 	case event.TargetEndpoint:
 		return ID(number(lane.Instance) + ":endpoint:" + lane.Endpoint)
+	case event.TargetWebhook:
 	}
 	return ID(number(lane.Instance) + ":webhook")
 }

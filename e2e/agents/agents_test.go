@@ -94,8 +94,11 @@ func allTools(t *testing.T, o *office) {
 		examples["get_batch"] = map[string]any{"id": field(t, batch, "id")}
 		delete(examples, "start_batch")
 		for _, more := range []map[string]any{
-			{"text": "as I said", "replyTo": o.heard}, {"reaction": "👍", "replyTo": o.heard}, {"mediaUrl": o.Vars["files"] + "/1/photo.jpg", "caption": "look"},
-			{"text": "ask @" + rig.BobNumber, "mentions": []string{rig.BobNumber}}, {"poll": map[string]any{"name": "When?", "options": []string{"now", "later"}}},
+			{"text": "as I said", "replyTo": o.heard},
+			{"reaction": "👍", "replyTo": o.heard},
+			{"mediaUrl": o.Vars["files"] + "/1/photo.jpg", "caption": "look"},
+			{"text": "ask @" + rig.BobNumber, "mentions": []string{rig.BobNumber}},
+			{"poll": map[string]any{"name": "When?", "options": []string{"now", "later"}}},
 		} {
 			maps.Copy(more, map[string]any{"instance": rig.SceneName, "to": rig.AnneNumber})
 			if text, isError := call(t, s, "send_message", more); isError {

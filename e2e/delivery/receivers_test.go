@@ -144,7 +144,8 @@ func TestAcceptedTestMakesDueWhatWaits(t *testing.T) {
 		Delivered  bool
 		StatusCode *int
 		Error      *string
-	}) {
+	},
+	) {
 		s.call(http.MethodPost, "/receivers/"+s.own().ID+"/test", map[string]any{}, &a)
 		return a
 	}

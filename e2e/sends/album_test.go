@@ -98,7 +98,7 @@ func TestAlbumWithAnUnreadableFileIsRefusedWhole(t *testing.T) {
 	} {
 		a := s.PostJSON(t, s.Fill(albumPath), `{"number":"$anne","albumMessage":{"items":[`+items+`]}}`)
 		got := fmt.Sprint(a.Status, " ", string(a.Body))
-		for _, part := range strings.Fields(want) {
+		for part := range strings.FieldsSeq(want) {
 			if !strings.Contains(got, part) {
 				t.Errorf("%.200s: %.300s, not %s", items, got, want)
 			}

@@ -140,7 +140,7 @@ func TestSendTakesAFileInItsBody(t *testing.T) {
 	} {
 		a := s.PostJSON(t, s.Fill("/instance/$name/send/media"), `{`+fmt.Sprintf(text, media)+`}`)
 		got := fmt.Sprint(a.Status, " ", string(a.Body))
-		for _, part := range strings.Fields(want) {
+		for part := range strings.FieldsSeq(want) {
 			if !strings.Contains(got, part) {
 				t.Errorf("%.60s: %.300s, not %s", media, got, want)
 			}

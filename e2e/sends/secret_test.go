@@ -31,7 +31,8 @@ func TestMessageHasASecretOfItsOwn(t *testing.T) {
 	s := rig.NewSendScene(t)
 	var secrets [][]byte
 	for _, row := range []struct{ path, body string }{
-		{"text", `"textMessage":{"text":"a"}`}, {"text", `"textMessage":{"text":"b"}`},
+		{"text", `"textMessage":{"text":"a"}`},
+		{"text", `"textMessage":{"text":"b"}`},
 		{"media", `"mediaMessage":{"mediatype":"image","media":"$files/photo.jpg"}`},
 		{"poll", `"pollMessage":{"name":"When?","options":["now","later"],"selectableCount":1}`},
 	} {

@@ -106,6 +106,7 @@ func pinChat(c *rest.Call, account instance.Account, in *pinRequest) (chatState,
 	return chatState{Chat: in.Chat, Pinned: &in.Pinned}, account.Pin(c.Request.Context(), in.Chat, in.Pinned)
 }
 
+// MuteRequest mutes a chat, for ever or until a time, or ends that.
 type MuteRequest struct {
 	Chat  string `json:"chat" strict:"required"`
 	Muted bool   `json:"muted" strict:"required"`

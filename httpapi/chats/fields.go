@@ -2,6 +2,7 @@ package chats
 
 import (
 	"math"
+
 	"postern/event"
 	"postern/httpapi/openapi"
 	"postern/httpapi/rest"

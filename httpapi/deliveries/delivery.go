@@ -58,6 +58,7 @@ type DeliveryAttempt struct {
 	Answer     *string    `json:"answer"` // the beginning of one that was not 2xx
 }
 
+// NewDeliveryRecord returns the row of a delivery in lists.
 func NewDeliveryRecord(r delivery.Listed) DeliveryRecord {
 	out := DeliveryRecord{
 		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: rest.UnlessZero(r.Batch),

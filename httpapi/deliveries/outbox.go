@@ -143,6 +143,7 @@ func (a *API) retryEntry(c *rest.Call) error {
 	return c.Response.JSON(http.StatusOK, newOutboxRecord(e))
 }
 
+// RetryAnswer counts the pending events that a call made due.
 type RetryAnswer struct {
 	Retried int `json:"retried" doc:"How many pending events are due now." example:"3" rules:"minimum=0"`
 }

@@ -64,8 +64,8 @@ func newReceiver(r receivers.Row) Receiver {
 		LastError: rest.OrNull(r.Error), NextAttemptAt: rest.TimeOrNull(r.Next), Waiting: r.Waiting, OldestAt: rest.TimeOrNull(r.Oldest), PausedUntil: rest.TimeOrNull(r.Paused),
 		Day: ReceiverDay{Since: event.At(r.Day.Since), Delivered: r.Day.Delivered, Failed: r.Day.Failed},
 	}
-	if r.Standing.Status != 0 {
-		v.LastStatus = &r.Standing.Status
+	if r.Status != 0 {
+		v.LastStatus = &r.Status
 	}
 	if r.Day.Delivered > 0 {
 		v.Day.AverageMs = new(r.Day.Average.Milliseconds())

@@ -14,8 +14,7 @@ func (c *schemas) compose() {
 		if d.in || d.t.Kind() != reflect.Struct || c.api.Types[d.t].Schema != nil {
 			continue
 		}
-		for i := range d.t.NumField() {
-			f := d.t.Field(i)
+		for f := range d.t.Fields() {
 			base, known := c.names[direction{f.Type, false}]
 			if !f.Anonymous || !known {
 				continue

@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/rest"
 )
 
+// CodeSupport: a support bundle is being made already.
 const CodeSupport = "SUPPORT_RUNNING"
 
 // SettingList is the configuration in force.
@@ -41,6 +42,7 @@ func (v *SettingValue) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// SettingSchema is the schema of the value of a setting.
 func SettingSchema(rest.Ref) openapi.Object {
 	return openapi.Object{"oneOf": []openapi.Object{
 		{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "array", "items": openapi.Object{"type": "string"}},

@@ -62,6 +62,7 @@ func Fields() openapi.Fields {
 	}
 }
 
+// Unique returns the texts without repetitions, in the order in which they came first.
 func Unique(all []string) (each []string) {
 	seen := map[string]bool{}
 	for _, s := range all {

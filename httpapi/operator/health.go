@@ -7,6 +7,7 @@ import (
 	"postern/httpapi/rest"
 )
 
+// Health is the answer of the health checks.
 type Health struct {
 	Status   string   `json:"status" doc:"ok for a live process; ready, or that it is not ready." example:"ready"`
 	Role     string   `json:"role,omitempty" doc:"Only with store.url: what this node is, owner or standby." example:"owner"`

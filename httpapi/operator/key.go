@@ -32,6 +32,7 @@ type KeyView struct {
 	LastUsedFrom *string        `json:"lastUsedFrom" doc:"The address that it was used from." example:"192.0.2.7" rules:"null"`
 }
 
+// KeyRate limits the requests of a key.
 type KeyRate struct {
 	PerMinute int `json:"perMinute" strict:"required" doc:"Requests in any 60 seconds. 0 means unlimited, and is valid in a change only." example:"60" rules:"minimum=0,maximum=1000000"`
 }

@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/rest"
 )
 
+// BegunSession answers a sign-in to the console.
 type BegunSession struct {
 	CSRF      string     `json:"csrf"`
 	ExpiresAt event.Time `json:"expiresAt" doc:"When the session expires." example:"$time"`

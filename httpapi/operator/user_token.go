@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/tokens"
 )
 
+// UserTokenLife bounds the life of the token of a user, in seconds.
 func UserTokenLife() rest.Lifetime { return rest.Lifetime{Least: 1, Most: 31_536_000} }
 
 type userTokenRequest struct {
@@ -18,6 +19,7 @@ type userTokenRequest struct {
 	ExpiresIn int64   `json:"expiresIn" strict:"required"`
 }
 
+// UserToken is a new token of a user.
 type UserToken struct {
 	Token     string     `json:"token" doc:"The token, for Authorization: Bearer." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 	UserID    string     `json:"userId" doc:"The user that it is for." example:"$uuid" rules:"format=uuid"`

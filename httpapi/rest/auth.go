@@ -16,6 +16,7 @@ import (
 // Scheme is the credential that a route requires.
 type Scheme int
 
+// The schemes, each with the credential that it takes.
 const (
 	Public         Scheme = iota // none
 	GlobalKey                    // the GlobalApiKey in apikey or x-api-key

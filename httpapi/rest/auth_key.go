@@ -17,6 +17,7 @@ import (
 	"postern/access"
 )
 
+// SessionCookie is the cookie of the console. The headers go with it.
 const (
 	SessionCookie = "postern_session"
 	csrfHeader    = "X-Postern-Csrf"

@@ -8,6 +8,7 @@ import (
 	"postern/access"
 )
 
+// TokenDigest returns the SHA-256 of the token of the instance.
 func (in Instance) TokenDigest() []byte {
 	sum := sha256.Sum256([]byte(in.Token))
 	return sum[:]

@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/strict"
 )
 
+// MaxBody is the size of a body in bytes where a route names no other.
 const (
 	MaxBody     = 1 << 20
 	BodyTimeout = time.Minute // for the whole body to arrive

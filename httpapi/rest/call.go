@@ -95,7 +95,7 @@ func (c *Call) SessionCookie(value string, seconds int) *http.Cookie {
 	return cookie
 }
 
-// uuidOf returns a path parameter that names a batch or an item. A text that is not a UUID
+// UUID returns a path parameter that names a batch or an item. A text that is not a UUID
 // names nothing.
 func (c *Call) UUID(param string, missing error) (uuid.UUID, error) {
 	text := c.Params.ByName(param)

@@ -70,6 +70,7 @@ type FailedStep string
 // Error implements error.
 func (r *Error) Error() string { return r.Code + ": " + strings.Join(r.Messages, "; ") }
 
+// ErrorOf returns an error answer. status is that of HTTP; messages name the field and its rule.
 func ErrorOf(status int, code string, messages ...string) Error {
 	return Error{Status: status, Code: code, Messages: messages}
 }
@@ -184,6 +185,7 @@ const MaxMessages = 100
 // InvalidField returns the error of a field that breaks a rule.
 func InvalidField(text string) error { return fmt.Errorf("%w: %s", event.ErrArgument, text) }
 
+// Joined lists words for an error: a, b, c.
 func Joined[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, w := range words {

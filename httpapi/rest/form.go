@@ -21,6 +21,7 @@ import (
 	"postern/internal/nesting"
 )
 
+// Bounds of a multipart body.
 const (
 	MaxFormField  = 64 << 10 // bytes of a field that is no file
 	FormOverhead  = 2 << 20  // what a multipart body may have beside its file

@@ -12,6 +12,7 @@ import (
 	"postern/store"
 )
 
+// IdempotencyHeader carries the key of a request that may be repeated, of MaxIdempotencyKey characters at most.
 const (
 	IdempotencyHeader = "Idempotency-Key"
 	replayedHeader    = "Idempotency-Replayed"

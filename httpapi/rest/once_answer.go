@@ -8,6 +8,7 @@ import (
 	"postern/httpapi/idempotency"
 )
 
+// ContentTypeJSON is the media type of all answers that are no file.
 const ContentTypeJSON = "application/json"
 
 // MediaBytes is the default media type.

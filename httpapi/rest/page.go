@@ -50,6 +50,7 @@ func ReadPage(q url.Values) (Page, error) {
 	return PageRequest{limit, q.Get("nextCursor"), q.Get("previousCursor")}.Page()
 }
 
+// QueryLimit reads limit of a query; nil if there is none. Its bounds are those of the list.
 func QueryLimit(q url.Values) (*int64, error) {
 	if !q.Has("limit") {
 		return nil, nil
@@ -71,6 +72,7 @@ func limitOf(q url.Values) (int, error) {
 	return page.Limit, err
 }
 
+// InvalidCursor is the error of a cursor that this list did not make.
 func InvalidCursor() error {
 	return Refuse(http.StatusBadRequest, CodeNoCursor, "the cursor was not made by this list")
 }
@@ -84,6 +86,7 @@ func CursorAt(id int64) *string {
 	return &text
 }
 
+// ReadCursor decodes a cursor; 0 for none.
 func ReadCursor(text string) (int64, error) {
 	if text == "" {
 		return 0, nil

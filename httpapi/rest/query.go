@@ -58,6 +58,7 @@ func QueryFlag(q url.Values, name string) (bool, error) {
 	return false, InvalidQuery(name + " must be true or false")
 }
 
+// InvalidQuery is the error of a query parameter that does not meet its rule, which text says.
 func InvalidQuery(text string) error { return Refuse(http.StatusBadRequest, CodeInvalidQuery, text) }
 
 // QueryList reads a query parameter that may be repeated or hold a comma-separated list.
@@ -77,6 +78,7 @@ func Distinct(values []string) []string {
 	return slices.Compact(values)
 }
 
+// ParseTime reads a time of a query parameter; zero for an empty text.
 func ParseTime(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

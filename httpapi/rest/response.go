@@ -190,6 +190,7 @@ func UnlessZero[T comparable](v T) *T {
 	return &v
 }
 
+// TimeOrNull returns a time for an answer; nil, which is null there, for the zero time.
 func TimeOrNull(t time.Time) *event.Time {
 	if t.IsZero() {
 		return nil

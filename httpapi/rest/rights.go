@@ -72,6 +72,7 @@ func listed(scopes []access.Scope) string {
 	return strings.Join(words, " or ")
 }
 
+// RecipientNotAllowed is the error of a key that may not write to a recipient.
 func RecipientNotAllowed(text string) error {
 	return Refuse(http.StatusForbidden, CodeRecipientNotAllowed, text)
 }

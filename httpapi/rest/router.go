@@ -36,6 +36,7 @@ type Found struct {
 	legacy  bool // the path is one of older clients
 }
 
+// NewRouter returns a router without routes, which knows former paths by the table.
 func NewRouter(table []Alias) *Router {
 	return &Router{aliases: byShape(table), fixed: map[string]map[string]httprouter.Handle{}, trees: map[int]*httprouter.Router{}}
 }
@@ -110,6 +111,7 @@ func (rt *Router) Add(method, path string, h httprouter.Handle) {
 	}
 }
 
+// Find returns the handler of a request, or the methods that its path takes.
 func (rt *Router) Find(r *http.Request) Found {
 	if hidesSlash(r) {
 		return Found{}
@@ -252,6 +254,7 @@ func (a *Alias) fits(path string) bool {
 	}
 }
 
+// IsParameter reports whether a segment of a pattern stands for a value, such as {id}.
 func IsParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
 func fill(pattern string, values map[string]string) string {

@@ -16,6 +16,7 @@ import (
 	"postern/internal/peers"
 )
 
+// RequestIDHeader names a request in its answer, the log and the events that it causes.
 const RequestIDHeader = "X-Request-Id"
 
 // ServeHTTP implements http.Handler.

@@ -8,11 +8,13 @@ import (
 	"postern/httpapi/openapi"
 )
 
+// TypeOf returns the type of T, for tables of routes.
 func TypeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // Codes are names of [Codes].
 type Codes []string
 
+// And returns the codes with more of them.
 func (c Codes) And(more ...string) Codes { return slices.Concat(c, Codes(more)) }
 
 // Asking holds the codes of a request to WhatsApp.
@@ -47,7 +49,7 @@ func SendingFile(more ...string) Codes {
 	return SendingTo("INVALID_MEDIA", "MEDIA_TYPE_UNSUPPORTED", "UPLOAD_NOT_FOUND").And(more...)
 }
 
-// The query of a list with cursors.
+// Cursors returns the query parameters of a list with cursors, and more.
 func Cursors(more ...string) []string {
 	return append(more, "limit", "nextCursor", "previousCursor")
 }

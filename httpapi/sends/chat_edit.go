@@ -48,7 +48,7 @@ func (a *API) editMessage(c *rest.Call) error {
 	if err := mayEdit(m, edit); err != nil {
 		return err
 	}
-	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, nil, func(tx *store.Tx, sent event.Message) error {
+	return a.sendAbout(c, http.StatusOK, edit.Original.Key.RemoteJID, event.Content{Edit: &edit}, func(tx *store.Tx, sent event.Message) error {
 		return a.Messages.EditMessage(tx, c.Instance.ID, m.ID, sent.Content)
 	})
 }
@@ -107,5 +107,5 @@ func (a *API) deleteMessage(c *rest.Call) error {
 	if m.KeyFromMe || event.IsChannel(o.Key.RemoteJID) {
 		mark = func(tx *store.Tx, _ event.Message) error { return a.Messages.MarkDeleted(tx, c.Instance.ID, m.ID) }
 	}
-	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, nil, mark)
+	return a.sendAbout(c, http.StatusNoContent, o.Key.RemoteJID, event.Content{Delete: &o.Key}, mark)
 }

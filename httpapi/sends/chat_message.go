@@ -50,7 +50,7 @@ func (a *API) pinMessage(c *rest.Call) error {
 	}
 	key := ref.Original(m).Key
 	content := event.Content{Pin: &event.PinContent{Key: key, Pinned: in.Pinned, Seconds: uint32(duration)}} //nolint:gosec // one of pins
-	return a.sendAbout(c, http.StatusOK, key.RemoteJID, content, nil, nil)
+	return a.sendAbout(c, http.StatusOK, key.RemoteJID, content, nil)
 }
 
 type keepMessageRequest struct {
@@ -69,7 +69,7 @@ func (a *API) keepMessage(c *rest.Call) error {
 		return err
 	}
 	key := ref.Original(m).Key
-	return a.sendAbout(c, http.StatusOK, key.RemoteJID, event.Content{Keep: &event.KeepContent{Key: key, Keep: in.Keep}}, nil, nil)
+	return a.sendAbout(c, http.StatusOK, key.RemoteJID, event.Content{Keep: &event.KeepContent{Key: key, Keep: in.Keep}}, nil)
 }
 
 type expirationRequest struct {

@@ -50,7 +50,7 @@ func (a *API) votePoll(c *rest.Call) error {
 		return err
 	}
 	key := ref.Original(m).Key
-	return a.sendAbout(c, http.StatusOK, key.RemoteJID, event.Content{Vote: &event.VoteContent{Poll: key, Options: in.Options}}, nil, nil)
+	return a.sendAbout(c, http.StatusOK, key.RemoteJID, event.Content{Vote: &event.VoteContent{Poll: key, Options: in.Options}}, nil)
 }
 
 func checkVote(p event.Poll, options []string) error {

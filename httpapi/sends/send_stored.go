@@ -62,9 +62,9 @@ func (a *API) sendStatus(c *rest.Call) error {
 }
 
 // sendAbout sends content that no option changes.
-func (a *API) sendAbout(c *rest.Call, status int, to string, content event.Content, attributes event.Attributes, also func(*store.Tx, event.Message) error) error {
+func (a *API) sendAbout(c *rest.Call, status int, to string, content event.Content, also func(*store.Tx, event.Message) error) error {
 	if err := a.Store.Admit(); err != nil {
 		return err
 	}
-	return a.sendNow(c, status, event.Outgoing{ID: a.NewMessageID(), To: to, Content: content}, attributes, also)
+	return a.sendNow(c, status, event.Outgoing{ID: a.NewMessageID(), To: to, Content: content}, nil, also)
 }

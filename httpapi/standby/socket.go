@@ -75,13 +75,13 @@ func payloadOf(head []byte) (length uint64, complete bool) {
 	if len(head) < 2 {
 		return 0, false
 	}
-	switch length = uint64(head[1] & 0x7F); {
-	case length == 126:
+	switch length = uint64(head[1] & 0x7F); length {
+	case 126:
 		if len(head) < 4 {
 			return 0, false
 		}
 		return uint64(binary.BigEndian.Uint16(head[2:])), true
-	case length == 127:
+	case 127:
 		if len(head) < 10 {
 			return 0, false
 		}
@@ -96,7 +96,7 @@ func (s *socket) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed && s.rest == 0 && len(s.head) == 0 {
-		_ = s.Conn.SetWriteDeadline(time.Now().Add(closeWait))
+		_ = s.SetWriteDeadline(time.Now().Add(closeWait))
 		_, _ = s.Conn.Write(serviceRestart) // the client may be gone
 	}
 	s.closed = true

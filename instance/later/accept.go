@@ -53,7 +53,7 @@ func (s *Scheduler) Accept(ctx context.Context, d Send) (id uuid.UUID, err error
 		if path != "" {
 			s.dropFile(w.instance, w.id)
 		}
-		s.removed(l, 1, w.pieces())
+		s.removed(l, w.pieces())
 		return id, fmt.Errorf("scheduled send: %w", err)
 	}
 	s.added(l, d.At)
@@ -137,7 +137,7 @@ func (s *Scheduler) Delete(ctx context.Context, of int64, id uuid.UUID, allowed 
 	s.mu.Lock()
 	l := s.lane(of)
 	s.mu.Unlock()
-	s.removed(l, 1, size)
+	s.removed(l, size)
 	s.cancel(l, id)
 	return nil
 }

@@ -51,7 +51,7 @@ func (s *Scheduler) endAll(l *lane, all []ending) error {
 		return err
 	}
 	for _, i := range found {
-		s.removed(l, 1, sizes[i])
+		s.removed(l, sizes[i])
 		s.cancel(l, uuid.UUID(all[i].deadline[16:]))
 	}
 	return nil

@@ -41,7 +41,7 @@ func (s *Scheduler) fly(l *lane, f *flight) {
 		err := s.attempt(f)
 		switch {
 		case err == nil:
-			s.removed(l, 1, f.w.pieces())
+			s.removed(l, f.w.pieces())
 			return
 		case errors.Is(err, instance.ErrNotFound): // deleted
 			return

@@ -172,14 +172,14 @@ func (s *Scheduler) lane(instance int64) *lane {
 	return l
 }
 
-// removed counts sends that are no longer in the file.
-func (s *Scheduler) removed(l *lane, sends, pieces int) {
+// removed counts a send that is no longer in the file.
+func (s *Scheduler) removed(l *lane, pieces int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lanes[l.instance] != l {
 		return // dropped
 	}
-	l.count -= sends
+	l.count--
 	l.pieces -= pieces
 	s.pieces -= pieces
 }

@@ -1,9 +1,10 @@
 package network
 
 import (
+	"slices"
+
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
-	"slices"
 
 	"postern/sandbox/phone"
 )

@@ -55,7 +55,7 @@ func (d Damaged) String() string { return schema.RecordName(d.Bucket, d.Key) }
 // broken, and even records that look whole may be wrong.
 const maxDamaged = 10_000
 
-// ErrTooManyDamaged: the walk ended early, because the disk is broken.
+// ErrTooManyDamaged ends a walk early: the disk is broken.
 var ErrTooManyDamaged = fmt.Errorf("more than %d records are damaged", maxDamaged)
 
 // Read surveys the file of size bytes. Its memory does not grow with the file but

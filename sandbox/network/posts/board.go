@@ -15,16 +15,17 @@ import (
 const Bucket = "sandbox_post"
 
 var (
-	// ErrNoPost: the channel has no such post.
+	// ErrNoPost says that the channel has no such post.
 	ErrNoPost = errors.New("the channel has no such post")
-	// ErrInvalid: the network does not take such a post.
+	// ErrInvalid says that the network does not take such a post.
 	ErrInvalid = errors.New("not a post of a channel")
-	// ErrTooOld: the post cannot be edited any more.
+	// ErrTooOld says that the post cannot be edited any more.
 	ErrTooOld = errors.New("the post is too old to be edited")
 
 	errSaved = errors.New("damaged record")
 )
 
+// Bounds of a channel and its lists.
 const (
 	// first is the number of a channel's first post.
 	first = 100
