@@ -70,7 +70,7 @@ func BenchmarkAPI(b *testing.B) {
 func newBenchRig(b *testing.B, o store.Options) *rig {
 	b.Helper()
 	r := newRigWith(b, o)
-	r.api.Server.Log = slog.New(slog.DiscardHandler).With("component", "httpapi")
+	r.api.Log = slog.New(slog.DiscardHandler).With("component", "httpapi")
 	return r
 }
 

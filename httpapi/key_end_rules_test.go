@@ -179,7 +179,7 @@ func (r *endRig) wantStopped() {
 	if got := strings.Join(r.enabled(), " "); got != "b b/on d/on" {
 		r.t.Errorf("enabled: %s", got)
 	}
-	if left, err := r.api.Server.Access.Keys.Ending(); err != nil || len(left) > 0 {
+	if left, err := r.api.Access.Keys.Ending(); err != nil || len(left) > 0 {
 		r.t.Errorf("ending: %v, %v", left, err)
 	}
 }
@@ -248,11 +248,11 @@ func TestADeletionGoesOnWhereItWasCutOff(t *testing.T) {
 			}
 			return nil
 		},
-		"start": func(r *endRig) error { return operator.EndKeys(t.Context(), r.api.Server.Access, r.engine, r.registry) },
+		"start": func(r *endRig) error { return operator.EndKeys(t.Context(), r.api.Access, r.engine, r.registry) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newEndRig(t)
-			if _, err := r.api.Server.Access.Keys.Delete(t.Context(), r.key.ID, true); err != nil {
+			if _, err := r.api.Access.Keys.Delete(t.Context(), r.key.ID, true); err != nil {
 				t.Fatal(err)
 			}
 			wantError(t, r.with(r.key.Key, "GET", "/message/batches", ""), 401, "UNAUTHORIZED")

@@ -20,7 +20,7 @@ func TestLinksBeginWithThePublicAddress(t *testing.T) {
 		{"https://files.example.org", "", "https://files.example.org/media/"},
 		{"https://files.example.org/postern", "/postern", "https://files.example.org/postern/media/"},
 	} {
-		r.api.Server.BaseURL, r.api.Server.BasePath = c.base, c.path
+		r.api.BaseURL, r.api.BasePath = c.base, c.path
 		l := decoded[event.MediaLink](t, r.as(token, "POST", fmt.Sprintf("/instance/a/messages/%d/media/link", id), ``))
 		if !strings.HasPrefix(l.URL, c.want) {
 			t.Errorf("base %q, path %q: %s", c.base, c.path, l.URL)

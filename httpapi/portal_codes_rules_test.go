@@ -45,7 +45,7 @@ func TestPortalLinkAsksForFewCodes(t *testing.T) {
 		refused(r.askCode(path, n), 24*time.Hour)
 	}
 	refused(r.askCode(r.linkTo(rec), n), 24*time.Hour)
-	r.api.Server.Access.Links = access.NewLinks(r.api.Store) // as after a restart
+	r.api.Access.Links = access.NewLinks(r.api.Store) // as after a restart
 	refused(r.askCode(r.linkTo(rec), n), 24*time.Hour)
 	if res := r.with(token, "POST", "/instance/a/connect/code", `{"phoneNumber":"4915112345678"}`); res.StatusCode == 429 {
 		t.Error("the instance's own token is bounded")

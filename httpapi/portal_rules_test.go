@@ -37,7 +37,7 @@ func (r *rig) linkTo(rec instance.Record) string {
 
 func (r *rig) linkUntil(rec instance.Record, end time.Time) string {
 	r.t.Helper()
-	secret, err := r.api.Server.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: rest.Instance{Token: rec.Token.Value}.TokenDigest(), ExpiresAt: end})
+	secret, err := r.api.Access.Links.Make(r.t.Context(), access.Link{Instance: rec.ID, Digest: rest.Instance{Token: rec.Token.Value}.TokenDigest(), ExpiresAt: end})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 	made := decoded[instances.MadePortalLink](t, s.ask("POST", "/instance/a/portal-link", `{"expiresIn":60}`)).URL
 	byOperator := made[strings.Index(made, "/portal/"):]
 	for path, end := range map[string]func(){
-		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.Server.APIKey = "another key of enough bytes" },
+		byToken: rotate, deleted: drop, narrowed: narrow, byOperator: func() { r.api.APIKey = "another key of enough bytes" },
 	} {
 		if res := r.open("GET", path+"/state"); res.StatusCode != 200 {
 			t.Errorf("%s before the end: %s", path, res.Status)
@@ -71,7 +71,7 @@ func TestAPortalLinkEndsWithWhatMadeIt(t *testing.T) {
 		end()
 		wantError(t, r.open("GET", path+"/state"), 404, "PORTAL_NOT_FOUND")
 		wantError(t, r.open("GET", path+"/connect"), 404, "PORTAL_NOT_FOUND")
-		r.api.Server.APIKey = testKey
+		r.api.APIKey = testKey
 	}
 	rec, err := r.registry.ByName("a")
 	if err != nil {

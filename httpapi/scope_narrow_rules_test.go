@@ -58,7 +58,7 @@ func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	wantError(t, r.admin("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
-	r.api.Server.KeyOpensInstances = true
+	r.api.KeyOpensInstances = true
 	if res := r.admin("GET", "/instance/a", ""); res.StatusCode != 200 {
 		t.Errorf("%s", res.Status)
 	}

@@ -265,7 +265,7 @@ func TestAnExpiredKeyIs401(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := access.Key{Name: "k", Scopes: []access.Scope{access.Read}, ExpiresAt: time.Now().Add(50 * time.Millisecond)}
-	_, text, err := r.api.Server.Access.Keys.Create(t.Context(), k, nil)
+	_, text, err := r.api.Access.Keys.Create(t.Context(), k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

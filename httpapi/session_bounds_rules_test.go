@@ -91,9 +91,9 @@ func TestHTTPSCookiesBelongToTheHost(t *testing.T) {
 		{"trusted proxy", "", "", true, false, "__Host-postern_session"},
 		{"TLS below a path", "", "/wa", false, true, "__Host-postern_session_"},
 	} {
-		r.api.Server.BaseURL, r.api.Server.BasePath, r.api.Server.Proxies, r.api.operator.SignIns = c.base, c.path, nil, peers.NewFailures(0)
+		r.api.BaseURL, r.api.BasePath, r.api.Proxies, r.api.operator.SignIns = c.base, c.path, nil, peers.NewFailures(0)
 		if c.proxied {
-			r.api.Server.Proxies = trusted
+			r.api.Proxies = trusted
 		}
 		ask := func(method, path string, cookie *http.Cookie) *http.Response {
 			req := httptest.NewRequest(method, path, nil)

@@ -52,7 +52,7 @@ func TestTheCookieOfASession(t *testing.T) {
 	if !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.MaxAge < 12*3600-5 || c.MaxAge > 12*3600 {
 		t.Errorf("cookie %+v", c)
 	}
-	r.api.Server.BaseURL = "https://postern.example.org"
+	r.api.BaseURL = "https://postern.example.org"
 	if c := r.signIn("apikey", testKey).cookie; !c.Secure {
 		t.Errorf("behind HTTPS it is sent in the clear, too: %+v", c)
 	}
@@ -167,7 +167,7 @@ func TestASessionIsNeverTakenOver(t *testing.T) {
 func TestASessionEndsWithTheOperatorsKey(t *testing.T) {
 	r := newRig(t)
 	s := r.signIn("apikey", testKey)
-	r.api.Server.APIKey = "another key of enough bytes"
+	r.api.APIKey = "another key of enough bytes"
 	wantError(t, s.ask("GET", "/instance", ""), 401, "UNAUTHORIZED")
 }
 

@@ -125,7 +125,7 @@ func readHead(body []byte) map[string]string {
 		switch t.Next() {
 		case html.ErrorToken:
 			return found
-		default: // no tag begins
+		case html.TextToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
 		case html.StartTagToken, html.SelfClosingTagToken:
 			token := t.Token()
 			switch token.Data {

@@ -98,7 +98,7 @@ func (a *asideSet) len() int {
 	return len(a.all)
 }
 
-// survey.Damaged reports whether the bucket has records known to be damaged.
+// Damaged reports whether the bucket has records known to be damaged.
 func (s *Store) Damaged(bucket string) bool {
 	s.aside.mu.Lock()
 	defer s.aside.mu.Unlock()

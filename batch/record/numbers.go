@@ -38,6 +38,7 @@ const CountStep = 200
 // OwnerNumbersKey is the key of the numbers of one owner.
 func OwnerNumbersKey(owner uuid.UUID) []byte { return store.Key("user", owner) }
 
+// Keys of the records about the numbers of the whole file.
 var (
 	AllNumbersKey = []byte("all")
 	CountedKey    = []byte("counted")

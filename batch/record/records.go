@@ -370,5 +370,5 @@ func (h *Header) FinalAt() time.Time {
 // RemoveStep is how many records one commit removes.
 const RemoveStep = 1000
 
-// ErrNotFound: no such batch or item, or it belongs to another user.
+// ErrNotFound says that there is no such batch or item, or that it belongs to another user.
 var ErrNotFound = errors.New("batch not found")

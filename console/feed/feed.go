@@ -126,7 +126,7 @@ func (f *Feed) BatchDeleted(id, owner uuid.UUID) {
 // TroublesChanged reports that the list of troubles changed.
 func (f *Feed) TroublesChanged() { f.each((*Stream).noteTroubles) }
 
-// Open reports whether anybody is connected.
+// Watched reports whether anybody is connected.
 func (f *Feed) Watched() bool { return f.open.Load() > 0 }
 
 // DeliveriesChanged reports that the rows of deliveries changed.

@@ -36,22 +36,35 @@ func New(size int) *Writer {
 // Reset begins another value in the same memory.
 func (w *Writer) Reset() { w.Raw = append(w.Raw[:0], version) }
 
+// Byte writes a byte.
 func (w *Writer) Byte(b byte) { w.Raw = append(w.Raw, b) }
+
+// U16 writes two bytes, big-endian; a number beyond them becomes the nearest.
 func (w *Writer) U16(n int) {
 	w.Raw = binary.BigEndian.AppendUint16(w.Raw, uint16(min(max(n, 0), 1<<16-1)))
 }
 
+// U32 writes four bytes like U16.
 func (w *Writer) U32(n int64) {
 	w.Raw = binary.BigEndian.AppendUint32(w.Raw, uint32(min(max(n, 0), 1<<32-1)))
 }
-func (w *Writer) U64(n uint64)    { w.Raw = binary.BigEndian.AppendUint64(w.Raw, n) }
+
+// U64 writes eight bytes, big-endian.
+func (w *Writer) U64(n uint64) { w.Raw = binary.BigEndian.AppendUint64(w.Raw, n) }
+
+// Number writes a number in as few bytes as it needs.
 func (w *Writer) Number(n uint64) { w.Raw = binary.AppendUvarint(w.Raw, n) }
+
+// ID writes the 16 bytes of a UUID.
 func (w *Writer) ID(id uuid.UUID) { w.Raw = append(w.Raw, id[:]...) }
 
+// Time writes a time in milliseconds since 1970.
 func (w *Writer) Time(t time.Time) { w.U64(uint64(Millis(t))) }
 
+// Millis writes a duration in milliseconds.
 func (w *Writer) Millis(d time.Duration) { w.U32(d.Milliseconds()) }
 
+// Text writes a text behind its length.
 func (w *Writer) Text(s string) {
 	w.Number(uint64(len(s)))
 	w.Raw = append(w.Raw, s...)
@@ -97,6 +110,7 @@ func (r *Reader) take(n uint64) []byte {
 	return taken
 }
 
+// Byte reads a byte; the zero value after the end.
 func (r *Reader) Byte() byte {
 	if b := r.take(1); b != nil {
 		return b[0]
@@ -104,6 +118,7 @@ func (r *Reader) Byte() byte {
 	return 0
 }
 
+// U16 reads two bytes; the zero value after the end.
 func (r *Reader) U16() int {
 	if b := r.take(2); b != nil {
 		return int(binary.BigEndian.Uint16(b))
@@ -111,6 +126,7 @@ func (r *Reader) U16() int {
 	return 0
 }
 
+// U32 reads four bytes; the zero value after the end.
 func (r *Reader) U32() int64 {
 	if b := r.take(4); b != nil {
 		return int64(binary.BigEndian.Uint32(b))
@@ -118,6 +134,7 @@ func (r *Reader) U32() int64 {
 	return 0
 }
 
+// U64 reads eight bytes; the zero value after the end.
 func (r *Reader) U64() uint64 {
 	if b := r.take(8); b != nil {
 		return binary.BigEndian.Uint64(b)
@@ -134,6 +151,7 @@ func (r *Reader) I64() int64 {
 	return max(n, 0)
 }
 
+// Number reads what Writer.Number wrote; the zero value after the end.
 func (r *Reader) Number() uint64 {
 	if r.Err != nil {
 		return 0
@@ -147,15 +165,22 @@ func (r *Reader) Number() uint64 {
 	return v
 }
 
+// ID reads a UUID; the zero value after the end.
 func (r *Reader) ID() (id uuid.UUID) {
 	copy(id[:], r.take(16))
 	return id
 }
 
-func (r *Reader) Time() time.Time       { return FromMillis(r.I64()) }
-func (r *Reader) Millis() time.Duration { return time.Duration(r.U32()) * time.Millisecond }
-func (r *Reader) Text() string          { return string(r.take(r.Number())) }
+// Time reads a time.
+func (r *Reader) Time() time.Time { return FromMillis(r.I64()) }
 
+// Millis reads a duration.
+func (r *Reader) Millis() time.Duration { return time.Duration(r.U32()) * time.Millisecond }
+
+// Text reads a text.
+func (r *Reader) Text() string { return string(r.take(r.Number())) }
+
+// Name reads what Writer.Name wrote; the zero value after the end.
 func (r *Reader) Name() string {
 	n := r.Number()
 	if n == 0 && r.Err == nil {
@@ -168,6 +193,7 @@ func (r *Reader) Name() string {
 	return string(r.take(n - 1))
 }
 
+// Fail notes the first error, after which nothing is read.
 func (r *Reader) Fail(err error) {
 	if r.Err == nil {
 		r.Err = err

@@ -37,7 +37,7 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 	} {
 		a := send("text", body)
 		got := fmt.Sprint(a.Status, " ", string(a.Body))
-		for _, part := range strings.Fields(want) {
+		for part := range strings.FieldsSeq(want) {
 			if !strings.Contains(got, part) {
 				t.Errorf("%.120s: %.300s, not %s", body, got, want)
 			}

@@ -49,6 +49,7 @@ type BatchPlan struct {
 	DryRun             bool             `json:"dryRun" doc:"Whether the batch is only checked: nothing is stored or sent." example:"false"`
 }
 
+// BatchMessage is what a batch sends: one message, or parts.
 type BatchMessage struct {
 	Type    string       `json:"type" strict:"required"`
 	Payload batchPayload `json:"payload" strict:"required"`
@@ -120,6 +121,7 @@ func (p *batchPayload) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// BatchOptions are the options of a batch that is created.
 type BatchOptions struct {
 	Delay              event.BatchDelay `json:"delay"`
 	Presence           string           `json:"presence"`

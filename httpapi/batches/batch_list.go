@@ -134,6 +134,7 @@ func (a *API) ofUser(owner uuid.UUID) batchLister {
 	}
 }
 
+// BatchStatuses returns all statuses of a batch.
 func BatchStatuses() []event.BatchStatus {
 	return []event.BatchStatus{
 		event.BatchDraft, event.BatchQueued, event.BatchIsScheduled, event.BatchProcessing,

@@ -237,6 +237,7 @@ func (a *API) showInvited(c *rest.Call) error {
 	})
 }
 
+// JoinRequest joins a group by its invitation.
 type JoinRequest struct {
 	InviteCode string `json:"inviteCode" strict:"required"`
 }

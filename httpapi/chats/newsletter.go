@@ -73,6 +73,7 @@ type followAnswer struct {
 	Following     bool   `json:"following" doc:"Whether the account follows it now." example:"true"`
 }
 
+// MuteAnswer answers muting.
 type MuteAnswer struct {
 	NewsletterJID string `json:"newsletterJid"`
 	Muted         bool   `json:"muted"`

@@ -13,10 +13,10 @@ import (
 	"postern/store"
 )
 
-// CodeNoReplay: there is no replay with this id.
+// CodeNoReplay says that there is no replay with this id.
 const CodeNoReplay = "REPLAY_NOT_FOUND"
 
-// CodeInvalidReplay: a replay cannot be made of what was asked for.
+// CodeInvalidReplay says that a replay cannot be made of what was asked for.
 const CodeInvalidReplay = "INVALID_REPLAY"
 
 // ReplayRequest selects the deliveries to send again. An absent field selects all.

@@ -12,6 +12,7 @@ import (
 	"postern/instance/webhooks"
 )
 
+// CodeInstanceInUse says that something must end before the instance can be deleted.
 const CodeInstanceInUse = "INSTANCE_IN_USE"
 
 func (a *API) createInstance(c *rest.Call) error {
@@ -51,6 +52,7 @@ func (a *API) createInstance(c *rest.Call) error {
 	return c.Response.JSON(http.StatusCreated, created)
 }
 
+// Mint makes the token of an instance.
 func (a *API) Mint(name string) (string, error) {
 	return tokens.ForInstance(a.JWTSecret, name, a.TokenTTL, a.Store.Now())
 }
@@ -141,6 +143,7 @@ func (a *API) revoke(id int64) {
 	}
 }
 
+// DeletedInstance answers a deletion.
 type DeletedInstance struct {
 	InstanceName string `json:"instanceName"`
 	Deleted      bool   `json:"deleted" doc:"Always true." example:"true"`

@@ -13,6 +13,7 @@ import (
 	"postern/instance/pace"
 )
 
+// CodeNoQRCode says that no code came in time.
 const CodeNoQRCode = "NO_QR_CODE"
 
 // ConnectAnswer is the state of a connect. Code and Base64 are omitted if there is nothing to scan.
@@ -78,6 +79,7 @@ type Restriction struct {
 	Count  int         `json:"count,omitempty" doc:"The number of consecutive refusals." example:"10"`
 }
 
+// LogoutAnswer answers a logout.
 type LogoutAnswer struct {
 	InstanceName     string          `json:"instanceName"`
 	State            string          `json:"state" doc:"The state of the instance now." example:"logged_out"`
@@ -95,6 +97,7 @@ type StateInCapitals string
 
 func upper(s event.State) StateInCapitals { return StateInCapitals(strings.ToUpper(string(s))) }
 
+// StatesInCapitals returns all states of a connection as answers have them.
 func StatesInCapitals() (all []StateInCapitals) {
 	for _, s := range event.States() {
 		all = append(all, upper(s))
@@ -213,6 +216,7 @@ func (a *API) pair(c *rest.Call, phone string) error {
 	return c.Response.JSON(http.StatusOK, PairingCode{code})
 }
 
+// PairingCode is the code that links a phone without its camera.
 type PairingCode struct {
 	Code string `json:"code" doc:"The code to type on the phone." example:"ABCD-EFGH"`
 }

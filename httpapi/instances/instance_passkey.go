@@ -11,6 +11,7 @@ import (
 	"postern/httpapi/strict"
 )
 
+// CodeInvalidAssertion says that the answer of the passkey cannot be read.
 const CodeInvalidAssertion = "INVALID_ASSERTION"
 
 // ChallengeAnswer is what a pairing waits for: a signature for PublicKey, or a user's confirmation that Code

@@ -9,6 +9,7 @@ import (
 	"postern/whatsapp/proxy"
 )
 
+// CodeProxyUnreachable says that the proxy did not lead to WhatsApp.
 const CodeProxyUnreachable = "PROXY_UNREACHABLE"
 
 // proxyRequest is the body that sets an instance's proxy.

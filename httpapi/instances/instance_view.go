@@ -22,6 +22,7 @@ type IssuedToken struct {
 	Token string `json:"token" doc:"The token, for Authorization: Bearer." example:"eyJhbGciOiJIUzI1NiJ9.e30.signature"`
 }
 
+// CreatedInstance is a new instance with its token.
 type CreatedInstance struct {
 	ID          int64      `json:"id" doc:"The instance's id." example:"1"`
 	Name        string     `json:"name" doc:"The instance's name." example:"$name"`
@@ -70,6 +71,7 @@ type authView struct {
 	UpdatedAt event.Time `json:"updatedAt"`
 }
 
+// RotatedToken is the new token of an instance.
 type RotatedToken struct {
 	ID         int64      `json:"id" doc:"The token's id." example:"1"`
 	CreatedAt  event.Time `json:"createdAt"`

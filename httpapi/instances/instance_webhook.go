@@ -15,6 +15,7 @@ import (
 	"postern/internal/plural"
 )
 
+// CodeUnknownEvent says that there is no event of this name.
 const CodeUnknownEvent = "UNKNOWN_EVENT"
 
 // webhookRequest is the body that sets an instance's webhook.

@@ -23,11 +23,13 @@ type portalLinkRequest struct {
 	ExpiresIn int64 `json:"expiresIn" strict:"required"` // seconds
 }
 
+// MadePortalLink is a new portal link.
 type MadePortalLink struct {
 	URL       string     `json:"url" doc:"The link." example:"https://postern.example.org/portal/q2Zk"`
 	ExpiresAt event.Time `json:"expiresAt" doc:"When it expires." example:"$time"`
 }
 
+// PortalLinkLife bounds the life of a portal link, in seconds.
 func PortalLinkLife() rest.Lifetime {
 	return rest.Lifetime{Least: 1, Most: int64(access.MaxLinkLife / time.Second)}
 }

@@ -62,13 +62,13 @@ func (d *document) unionOf(handshake string) string {
 // sharedRefusal returns a reference to the response of a status with these codes, which many routes
 // share. A response with several codes is named after the first.
 func (d *document) sharedRefusal(o Operation, status int, codes []Code) Object {
-	set := strconv.Itoa(status)
+	all := []string{strconv.Itoa(status)}
 	for _, c := range codes {
-		set += " " + c.Code
-		if c.own {
-			set += " " + c.Next
+		if all = append(all, c.Code); c.own {
+			all = append(all, c.Next)
 		}
 	}
+	set := strings.Join(all, " ")
 	name, known := d.refusalSets[set]
 	if !known {
 		name = words(strings.ToLower(codes[0].Code))

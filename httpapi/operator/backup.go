@@ -17,7 +17,7 @@ import (
 	"postern/store"
 )
 
-// CodeBackup: a backup is being made already.
+// CodeBackup says that a backup is being made already.
 const CodeBackup = "BACKUP_RUNNING"
 
 const mediaTar = "application/x-tar"

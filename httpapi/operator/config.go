@@ -11,7 +11,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// CodeSupport: a support bundle is being made already.
+// CodeSupport says that a support bundle is being made already.
 const CodeSupport = "SUPPORT_RUNNING"
 
 // SettingList is the configuration in force.

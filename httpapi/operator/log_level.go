@@ -13,7 +13,7 @@ import (
 	"postern/internal/loglevel"
 )
 
-// CodeLogLevel: the level or its duration is not one that can be set.
+// CodeLogLevel says that the level or its duration is not one that can be set.
 const CodeLogLevel = "INVALID_LOG_LEVEL"
 
 // How long a changed log level lasts, in minutes.

@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-// CodeProfiling: a profile is being made already.
+// CodeProfiling says that a profile is being made already.
 const CodeProfiling = "PROFILE_RUNNING"
 
 // The duration of a processor profile, in seconds.

@@ -39,6 +39,7 @@ func (m *Message) UnmarshalJSON(raw []byte) error {
 // Quoted is a Message that may be 0, for none.
 type Quoted struct{ Message }
 
+// Given reports whether a message is quoted.
 func (q Quoted) Given() bool { return q != Quoted{} }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -11,6 +11,7 @@ import (
 
 // The bodies of the send routes that take JSON. Each names its content as existing clients do.
 
+// SendTextRequest sends a text.
 type SendTextRequest struct {
 	sendTarget
 	TextMessage event.TextContent `json:"textMessage" strict:"required" doc:"The content of the message."`

@@ -19,7 +19,7 @@ import (
 	"postern/internal/peers"
 )
 
-// CodeInvalidSubscription: the query of a WebSocket names an unknown event or position.
+// CodeInvalidSubscription says that the query of a WebSocket names an unknown event or position.
 const CodeInvalidSubscription = "INVALID_SUBSCRIPTION"
 
 // subscription is the query of a WebSocket path.

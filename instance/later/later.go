@@ -16,6 +16,7 @@ import (
 	"postern/store"
 )
 
+// Bounds of a message that is sent later.
 const (
 	// MaxAhead is how far ahead the time of a send may be.
 	MaxAhead = 90 * 24 * time.Hour

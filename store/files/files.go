@@ -21,9 +21,9 @@ const (
 const LockTimeout = time.Second
 
 var (
-	// ErrLocked: another process has the file open, or holds its lock.
+	// ErrLocked says that another process has the file open, or holds its lock.
 	ErrLocked = errors.New("another process has it open")
-	// ErrNoFile: it is a folder, a pipe or the like.
+	// ErrNoFile says that it is a folder, a pipe or the like.
 	ErrNoFile = errors.New("is no file")
 )
 
