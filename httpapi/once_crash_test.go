@@ -73,7 +73,7 @@ func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
 func (r *rig) restarted() *api {
 	a := r.api
 	next := newAPI(r.config)
-	next.Server = rest.Bare(a.Server.Config)
+	next.Server = rest.Bare(a.Config)
 	for _, row := range next.routes() {
 		if row.Auth != rest.Handshake {
 			next.Router.Add(row.Method, row.Path, next.Handler(row))
