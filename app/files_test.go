@@ -49,7 +49,8 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 	endpoint := map[string]string{"sandbox.enabled": "false", "whatsapp.endpoint": "wss://h.example:8/ws", "whatsapp.endpoint_ca": roots, "whatsapp.endpoint_root_key": strings.Repeat("ab", 32)}
 	acme := map[string]string{"server.tls.cert": "", "server.tls.key": "", "server.tls.domain": "a.example", "server.tls.acme_ca": roots}
 	with := func(base map[string]string, pairs ...string) map[string]string {
-		all := maps.Clone(base)
+		all := map[string]string{}
+		maps.Copy(all, base)
 		for i := 0; i < len(pairs); i += 2 {
 			all[pairs[i]] = pairs[i+1]
 		}
