@@ -276,6 +276,24 @@
       await later(20000);
       want($(".alerts")?.textContent.includes("unknown"), "what could not be loaded is unknown: " + $("main").textContent);
     },
+    async "an answer that is older than a message changes nothing"() {
+      const before = stage.instances;
+      stage.instances = [{ ...stage.instances[0], id: 1, name: "a", connectionStatus: "online", troubles: [] }];
+      stage.answers["POST /instance/a/restart"] = () => { // the account is online before the answer comes
+        stage.tell({ type: "instance", instance: { name: "a", connectionStatus: "online" } });
+        return new Promise((done) => setTimeout(() => done(stage.json(200, { connectionStatus: "connecting" })), 200));
+      };
+      await signIn("right");
+      await at("instances");
+      $(".list .row .menu button").click();
+      await later(300);
+      all("[role=menuitem]").find((one) => one.textContent.includes("Restart")).click();
+      await later(300);
+      all("dialog button").find((one) => one.textContent.trim() === "Restart").click();
+      await later(1000);
+      want(stage.asked.includes("POST /instance/a/restart") && $(".list .row").textContent.includes("Online"), "it is online: " + $(".list .row").textContent);
+      stage.instances = before;
+    },
     async "an instance in trouble is listed once, and its link lists exactly these"() {
       const of = (kind, names) => ({ id: kind, kind, severity: "broken", since: new Date(Date.now() - 60000).toISOString(), count: names.length, subjects: names.slice(0, 20).map((name) => ({ type: "instance", id: name, name, severity: "broken" })), origin: null, waiting: 0 });
       const before = stage.instances;

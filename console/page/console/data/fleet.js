@@ -1,5 +1,5 @@
 // All instances visible to the signed-in user, kept up to date.
-import { get } from "./api.js";
+import { call, get, instancePath } from "./api.js";
 import { cell } from "./cell.js";
 import { onLive, onReload } from "./live.js";
 import { can, session } from "./session.js";
@@ -64,7 +64,19 @@ export function drop(name) {
   soon();
 }
 
-onLive("instance", ({ instance }) => put(instance));
+const heard = new Map(); // when the last message of an instance came
+
+// change calls for another state of an instance, and shows the answer unless a message came meanwhile, which is newer.
+export async function change(name, method, path) {
+  const began = Date.now();
+  const { connectionStatus } = await call(method, instancePath(name) + path, undefined, { patience: 60000 });
+  if (!(heard.get(name) >= began)) put({ name, connectionStatus });
+}
+
+onLive("instance", ({ instance }) => {
+  heard.set(instance.name, Date.now());
+  put(instance);
+});
 onLive("instanceDeleted", ({ name }) => drop(name));
 onReload(() => session.value.state === "in" && can("read") && loadFleet());
 session.watch(({ state }) => {

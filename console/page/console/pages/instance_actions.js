@@ -1,7 +1,7 @@
 // Actions of an instance, in the list and on its page.
 import { useRef, useState } from "preact/hooks";
 import { call, instancePath } from "../data/api.js";
-import { drop, loadFleet, put } from "../data/fleet.js";
+import { change, drop, loadFleet, put } from "../data/fleet.js";
 import { useKept } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { linked } from "../data/states.js";
@@ -67,8 +67,7 @@ async function restart(row) {
     word: t("restart.do"),
     harm: false,
     act: async () => {
-      const status = await call("POST", instancePath(row.name) + "/restart", undefined, { patience: 60000 });
-      put({ name: row.name, connectionStatus: status.connectionStatus });
+      await change(row.name, "POST", "/restart");
       toast(t("restart.done", { name: row.name }));
     },
   });
@@ -80,8 +79,7 @@ function logout(row) {
     children: t("logout.text"),
     word: t("logout.do"),
     act: async () => {
-      const answer = await call("DELETE", instancePath(row.name) + "/logout", undefined, { patience: 60000 });
-      put({ name: row.name, connectionStatus: answer.connectionStatus });
+      await change(row.name, "DELETE", "/logout");
       toast(t("logout.done", { name: row.name }));
     },
   });

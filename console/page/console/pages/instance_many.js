@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { call, get, instancePath } from "../data/api.js";
 import { useCell } from "../data/cell.js";
-import { drop, fleet, put } from "../data/fleet.js";
+import { change, drop, fleet, put } from "../data/fleet.js";
 import { useKept } from "../data/loaded.js";
 import { can } from "../data/session.js";
 import { linked } from "../data/states.js";
@@ -21,18 +21,12 @@ const rowOf = (name) => fleet.value.rows.find((row) => row.name === name) || { n
 
 // Calls on one instance, by the name of the action.
 const calls = {
-  async restart(name) {
-    const { connectionStatus } = await call("POST", instancePath(name) + "/restart", undefined, { patience });
-    put({ name, connectionStatus });
-  },
+  restart: (name) => change(name, "POST", "/restart"),
   async connect(name) {
     if (!rowOf(name).ownerJid) throw new Error(t("many.needsPhone"));
     await get(instancePath(name) + "/connect", { patience });
   },
-  async logout(name) {
-    const { connectionStatus } = await call("DELETE", instancePath(name) + "/logout", undefined, { patience });
-    put({ name, connectionStatus });
-  },
+  logout: (name) => change(name, "DELETE", "/logout"),
   async delete(name) {
     await call("DELETE", instancePath(name) + "?force=true", undefined, { patience });
     drop(name);
