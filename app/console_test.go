@@ -205,7 +205,7 @@ func TestFeedChecksTheSameOrigins(t *testing.T) {
 // reads nothing while every instance changes, and then it gets the state of each.
 func TestFlappingInstancesDoNotDelayTheFeed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	const many = 2000
 	s := newSockets(t)

@@ -213,7 +213,7 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 
 func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)
@@ -250,7 +250,7 @@ func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
 // same afterwards.
 func TestUnreadableCertificateIsRetried(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	a := newAuthority(t)

@@ -24,7 +24,7 @@ import (
 // holds, nothing is lost or duplicated, and the backlog matches.
 func TestThePendingAreWhereTheyBelong(t *testing.T) {
 	if testing.Short() {
-		t.Skip("lives many lives")
+		t.Skip("compares many random lives with a model")
 	}
 	for seed := range nightly.Or[uint64](2, 8) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -46,7 +46,7 @@ func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
 // the refused one was accepted.
 func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	for _, status := range []int{503, 422, 0} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {

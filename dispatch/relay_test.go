@@ -270,7 +270,7 @@ func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
 
 func TestDisabledEntriesAreNeverSentAndStillPublished(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"), replayOnly)

@@ -32,7 +32,7 @@ func (s *stalled) Write(b []byte) (int, error) {
 // which a place becomes free in that time is served. Answers without bytes need no place.
 func TestConcurrentAnswersOfFilesAreBounded(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits
 	r, token, d := doing(t)

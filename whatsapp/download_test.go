@@ -111,7 +111,7 @@ func TestDownloadToAFullDisk(t *testing.T) {
 func TestOutageOfFilesIsNoBrokenFile(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	const text = "the whole file"
 	r := newRigWith(t, Config{Media: newFiles(t, text)})

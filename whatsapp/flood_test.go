@@ -77,7 +77,7 @@ func TestFloodIsHeldBackInTheNetwork(t *testing.T) {
 // longer than a ping may.
 func TestSlowReadingDoesNotDropTheConnection(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	const flood, queued = 6_000, 2_000 // the library keeps 2 048
 	if !inOwnProcess(t) {

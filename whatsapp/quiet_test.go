@@ -81,7 +81,7 @@ func TestSilenceIsSuspiciousOnceAfterActivity(t *testing.T) {
 // queued stanzas arrive after the new login.
 func TestSilentConnectionReconnectsOnce(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	const period = 2 * time.Second // ten texts come faster on any machine
 	r := newRigWith(t, Config{QuietReconnect: period})

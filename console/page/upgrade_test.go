@@ -62,6 +62,7 @@ func TestTabOfAnOlderReleaseLoadsTheNewOne(t *testing.T) {
 	page.Await(`document.querySelector("main [role=alert]")?.textContent.includes("No answer from")`)
 	failing.Store(false)
 	page.Run(`location.hash = "#/overview"`)
+	page.Await(`performance.now() > 2000`)
 	upgraded.Store(true)
 	page.Run(`location.hash = "#/audit"`)
 	page.Await(`document.querySelector("main h1")?.textContent === "Audit"`)

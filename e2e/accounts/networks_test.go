@@ -274,7 +274,7 @@ func TestLogOutByTheNetworkIsSetAside(t *testing.T) {
 func TestLoggedOutKeysAreRemovedInTime(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	for _, keep := range []string{"0", "1s"} {
 		w := rig.NewWorld(t)

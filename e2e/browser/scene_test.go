@@ -145,7 +145,7 @@ func numbers(n int) (all []string) {
 	return all
 }
 
-// found reports whether the program tells of all the trouble.
+// found reports whether GET /troubles lists every kind in wrong.
 func (f *fleet) found() bool {
 	var troubles struct {
 		Items []struct {

@@ -13,7 +13,7 @@ import (
 // they behave, under the same webhook-id; without, the only attempt is reported.
 func TestHostileReceiversDoNotAffectOthers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	for _, durable := range []bool{true, false} {

@@ -56,7 +56,7 @@ func says(s *shop, out *capture.Buffer, pattern string) (found []string) {
 // TestListenShowsSignaturesAndAttempts is the whole of what docs/delivery.md lets a user try.
 func TestListenShowsSignaturesAndAttempts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	s := newShop(t, "WEBHOOK_TIMEOUT=2s")

@@ -108,7 +108,7 @@ func TestDroppedEventsAreLogged(t *testing.T) {
 // it, which has seconds left of its own.
 func TestUnacceptedDurableEventExpires(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	s := newShop(t)

@@ -231,7 +231,7 @@ func TestPauseHoldsDurableEventsOverRestarts(t *testing.T) {
 // TestDeadReceiverFailsAtOnceAfterRestart, since its last attempt at the latest.
 func TestDeadReceiverFailsAtOnceAfterRestart(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	s := newShop(t)
 	s.options(`{"durable":true}`)

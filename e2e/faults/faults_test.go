@@ -193,7 +193,7 @@ func TestFirstStartNeedsNoConfiguration(t *testing.T) {
 // answer 500, and kills the program in between: all events arrive in the end.
 func TestADeadOrFailingReceiverLosesNothing(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	t.Parallel() // it waits more than it works
 	w := rig.NewWorld(t)

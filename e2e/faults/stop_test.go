@@ -20,7 +20,7 @@ import (
 // next start.
 func TestStopWithHangingReceiversTakesTwoSeconds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("waits")
+		t.Skip("waits for seconds")
 	}
 	w := rig.NewWorld(t)
 	var hanging atomic.Bool

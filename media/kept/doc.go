@@ -22,9 +22,10 @@
 // instance, and when all together exceed Config.MaxBytes: then the oldest of the instance
 // that holds most go first. Retention and quota leave a file alone while Config.OnWay says
 // that an event with its address is on its way. Where the delivery log is off, nothing says
-// when an event was delivered: the hour begins when the file was first to go. The commit that ends a record names the
-// file in media_file_gone, and the file is removed after it, however long the place is
-// unreachable. A put and a removal of one file exclude each other; a removal waits for a put.
+// when an event was delivered: the hour begins when the file was first to go.
+//
+// The commit that ends a record names the file in media_file_gone, and the file is removed
+// after it, however long the place is unreachable. A put and a removal of one file exclude each other; a removal waits for a put.
 //
 // Files that no record names are removed in the background after a start. In a bucket that is
 // repeated daily, and spares objects younger than an hour: another owner of the data may be

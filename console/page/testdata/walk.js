@@ -295,7 +295,7 @@
       stage.instances = before;
     },
     async "an instance in trouble is listed once, and its link lists exactly these"() {
-      const of = (kind, names) => ({ id: kind, kind, severity: "broken", since: new Date(Date.now() - 60000).toISOString(), count: names.length, subjects: names.slice(0, 20).map((name) => ({ type: "instance", id: name, name, severity: "broken" })), origin: null, waiting: 0 });
+      const of = (kind, names) => ({ id: kind, kind, severity: "broken", since: new Date(Date.now() - 60000).toISOString(), count: names.length, subjects: names.slice(0, 20).map((name, i) => ({ type: "instance", id: name, name, severity: "broken", since: new Date(Date.now() - 60000 * (i + 1)).toISOString() })), origin: null, waiting: 0 });
       const before = stage.instances;
       const made = (name, connectionStatus, ...troubles) => ({ ...stage.instances[0], id: name.length, name, connectionStatus, troubles });
       stage.instances = [made("a", "temporary_ban", "INSTANCE_RESTRICTED"), made("aa", "temporary_ban", "INSTANCE_RESTRICTED"), made("aaa", "logged_out", "INSTANCE_LOGGED_OUT"), made("aaaa", "online", "UNDELIVERED")];
@@ -304,6 +304,7 @@
       await at("overview");
       want(all(".alerts li").length === 3, "each trouble once: " + $(".alerts").textContent);
       const banned = all(".alerts li").find((one) => one.textContent.includes("2 instances"));
+      want(banned.textContent.includes("a and aa · 2m"), "who, and since when: " + banned.textContent);
       want(banned.querySelector("a").href.endsWith("#/instances?trouble=INSTANCE_RESTRICTED"), "the link lists these: " + banned.innerHTML);
       want($(".alerts").textContent.includes("shop-2, and 2 more"), "names end in words: " + $(".alerts").textContent);
       stage.tell({ type: "instance", instance: { name: "aa", connectionStatus: "online" } });

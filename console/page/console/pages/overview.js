@@ -175,7 +175,11 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
     const key = "do." + state,
       names = found.map((row) => row.name),
       kinds = new Set(found.map(kindOf)),
-      item = wrong.items?.find((one) => kinds.has(one.kind));
+      since = (wrong.items || [])
+        .flatMap((one) => (kinds.has(one.kind) ? one.subjects : []))
+        .filter((one) => names.includes(one.name))
+        .map((one) => one.since)
+        .sort()[0];
     all.push({
       key: state,
       tone: "bad",
@@ -183,7 +187,7 @@ function alertsOf(rows, { reasons, warnings }, cluster, wrong) {
         names.length === 1
           ? t("alerts.one", { name: names[0], state: t("state." + state) })
           : many("alerts.many", names.length, { state: t("state." + state) }),
-      where: [names.length > 1 && some(names), item && lasted(item.since)].filter(Boolean).join(" · "),
+      where: [names.length > 1 && some(names), since && lasted(since)].filter(Boolean).join(" · "),
       text: has(key) ? t(key) : "",
       link:
         names.length === 1

@@ -150,7 +150,7 @@ export function Text({ label, help, wrong, value, on, kind = "", ...rest }) {
   >`;
 }
 
-// Search is a field that narrows what is shown; field is the ref of its input.
+// Search is a text field that filters a list; field is a ref to its input.
 export const Search = ({ word, value, on, wide, field, ...rest }) =>
   html`<div class=${"with-icon" + (wide ? " search" : "")}>
     <${Icon} name="search" /><input
