@@ -31,9 +31,9 @@ func (s *Supervisor) pace(id int64, out *event.Outgoing) (*pace.Pass, error) {
 	return pass, nil
 }
 
-// paced reports whether limits apply to a message. Edits and deletions reach no new
-// recipient and must always be possible.
-func paced(c event.Content) bool { return c.Edit == nil && c.Delete == nil }
+// paced reports whether limits apply to a message. A deletion takes back what was counted, and must always be
+// possible.
+func paced(c event.Content) bool { return c.Delete == nil }
 
 // left reports whether a message may have reached WhatsApp, given the error of its send.
 func left(err error) bool {

@@ -312,3 +312,44 @@ func TestQuietHoursApplyToAPIAndBatches(t *testing.T) {
 	s.set(fmt.Sprintf(`{"quietHours":{"from":%q,"to":%q},"timezone":"UTC"}`, clock(2*time.Hour), clock(-2*time.Hour)))
 	s.Await("the end", func() bool { return s.Batch(b.ID).Status == event.BatchIsCompleted })
 }
+
+// TestEveryMessageThatLeavesCountsInLimits: votes, pins, reactions and edits too. Over the limit each of them is refused
+// and does not leave; a deletion is never refused.
+func TestEveryMessageThatLeavesCountsInLimits(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t)
+	s.set(`{"perDay":1000}`)
+	poll := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/poll"), `{"number":"$anne","pollMessage":{"name":"When?","selectableCount":1,"options":["now","later"]}}`), `{}`)
+	text := s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), `{"number":"$anne","textMessage":{"text":"fersh"}}`), `{}`)
+	messages := []struct{ path, body string }{
+		{"send/poll-vote", fmt.Sprintf(`{"messageId":%d,"options":["now"]}`, poll.ID)},
+		{"chat/pin-message", fmt.Sprintf(`{"messageId":%d,"pinned":true}`, text.ID)},
+		{"send/reaction", fmt.Sprintf(`{"reactionMessage":{"key":{"remoteJid":"$anne","id":%q,"fromMe":true},"reaction":"+"}}`, text.KeyID)},
+		{"chat/edit-message", fmt.Sprintf(`{"messageId":%d,"text":"fresh"}`, text.ID)},
+	}
+	for i, m := range messages {
+		if a := s.PostJSON(t, s.Fill("/instance/$name/"+m.path), m.body); a.Status != http.StatusOK {
+			t.Fatalf("%s: %d %s", m.path, a.Status, a.Body)
+		}
+		if u := s.uses().PerDay; u.Used != int64(3+i) {
+			t.Errorf("after %s %d are used, want %d", m.path, u.Used, 3+i)
+		}
+	}
+	s.set(`{"perDay":6}`)
+	anne, _ := s.Sandbox.Phone(rig.AnneNumber)
+	before := len(anne.Received())
+	for _, m := range messages {
+		if a := s.PostJSON(t, s.Fill("/instance/$name/"+m.path), m.body); a.Status != http.StatusTooManyRequests || !strings.Contains(string(a.Body), "INSTANCE_LIMIT") || !strings.Contains(string(a.Body), "perDay") {
+			t.Errorf("%s over the limit: %d %s", m.path, a.Status, a.Body)
+		}
+	}
+	if after := len(anne.Received()); after != before {
+		t.Errorf("%d refused messages arrived", after-before)
+	}
+	if status, answer := s.Raw(consumer.Bearer(s.Token), http.MethodDelete, s.Fill("/instance/$name/chat/delete-message?id="+fmt.Sprint(text.ID)), ""); status != http.StatusNoContent {
+		t.Errorf("a deletion over the limit: %d %s", status, answer)
+	}
+	if u := s.uses().PerDay; u.Used != 6 {
+		t.Errorf("%d are used at the end", u.Used)
+	}
+}

@@ -70,7 +70,7 @@ func (k *Keeper) largest(instance, size int64, but map[int64]bool) (largest, tot
 // oldest returns the oldest kept file of an instance that may go, and that was stored
 // before a time; zero: any.
 func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found bool, err error) {
-	var ended []cache.Key // since when, nothing says
+	grace := map[cache.Key]bool{} // whose grace begins (true), since nothing says when deliveries ended, or is over
 	err = k.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Walk(oldBucket, store.Range{Prefix: store.Key(instance)}, func(raw []byte) (bool, error) {
 			at, ok := rowOf(raw)
@@ -86,8 +86,8 @@ func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found 
 			}
 			if r.Event != 0 {
 				waits, unlogged, err := k.cfg.OnWay(tx, r.Event)
-				if unlogged && r.Free == 0 && len(ended) < removeStep {
-					ended = append(ended, cache.Key{Instance: at.instance, Message: at.message})
+				if err == nil && (r.Free != 0) != unlogged && len(grace) < removeStep {
+					grace[cache.Key{Instance: at.instance, Message: at.message}] = unlogged
 				}
 				if err != nil || waits || unlogged && (r.Free == 0 || tx.Now().Sub(time.UnixMilli(r.Free)) < Grace) {
 					return true, nil //nolint:nilerr // when in doubt it stays
@@ -97,20 +97,23 @@ func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found 
 			return false, nil
 		})
 	})
-	if err == nil && len(ended) > 0 {
-		err = k.cfg.Store.Update(k.life, func(tx *store.Tx) error { return noteFree(tx, ended) })
+	if err == nil && len(grace) > 0 {
+		err = k.cfg.Store.Update(k.life, func(tx *store.Tx) error { return noteFree(tx, grace) })
 	}
 	return key, found, err
 }
 
-// noteFree begins the grace of files whose deliveries ended at an unknown time.
-func noteFree(tx *store.Tx, ended []cache.Key) error {
-	for _, key := range ended {
+// noteFree begins the grace of files whose deliveries ended at an unknown time, and ends that of files with another
+// delivery.
+func noteFree(tx *store.Tx, grace map[cache.Key]bool) error {
+	for key, begins := range grace {
 		r, found, err := get(tx, key.Instance, key.Message)
-		if err != nil || !found || r.Free != 0 {
+		if err != nil || !found || (r.Free != 0) == begins {
 			continue
 		}
-		r.Free = tx.Now().UnixMilli()
+		if r.Free = 0; begins {
+			r.Free = tx.Now().UnixMilli()
+		}
 		if err := store.PutJSON(tx, filesBucket, store.Key(key.Instance, key.Message), r); err != nil {
 			return err
 		}

@@ -254,7 +254,7 @@ func TestRetentionSparesFilesOnTheirWay(t *testing.T) {
 	})
 }
 
-// TestHourOfAnUnloggedDelivery begins when its file was first to go.
+// TestHourOfAnUnloggedDelivery begins when its file was first to go, and again after another delivery.
 func TestHourOfAnUnloggedDelivery(t *testing.T) {
 	inBubble(t, func(c *Config) { c.Retention = time.Hour }, func(t *testing.T, o *origin) {
 		o.unlogged = true
@@ -263,8 +263,17 @@ func TestHourOfAnUnloggedDelivery(t *testing.T) {
 		if err := o.store.Update(t.Context(), func(tx *store.Tx) error { return o.Linked(tx, 1, 1, 5) }); err != nil {
 			t.Fatal(err)
 		}
+		onWay := func(is bool) {
+			if err := o.store.Update(t.Context(), func(*store.Tx) error { o.onWay[5] = is; return nil }); err != nil {
+				t.Fatal(err)
+			}
+		}
 		o.Start()
-		time.Sleep(time.Hour + 58*time.Minute)
+		time.Sleep(time.Hour + 30*time.Minute)
+		onWay(true)
+		time.Sleep(5 * time.Minute)
+		onWay(false)
+		time.Sleep(58 * time.Minute)
 		o.is(t, key, Stored, "", 1)
 		time.Sleep(10 * time.Minute)
 		o.is(t, key, Removed, ByRetention, 1)
