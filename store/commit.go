@@ -55,9 +55,10 @@ func (s *Store) write() {
 		s.stats.wakes.Add(1)
 		s.rest()
 		for group := s.take(); len(group) > 0; group = s.take() {
+			began := time.Now()
 			s.commit(group)
+			s.gather(asked(group), time.Since(began))
 			s.rest()
-			s.gather(asked(group))
 		}
 	}
 	for group := s.take(); len(group) > 0; group = s.take() {
@@ -67,15 +68,35 @@ func (s *Store) write() {
 
 // gather yields to the callers that were just answered until they wait again beside those
 // that already wait. Without it the callers form two groups that are committed in turns,
-// with twice the fsyncs. gather only yields, and not for long: a lone caller does not
-// wait for others, and callers that do not come back cost a few microseconds.
-func (s *Store) gather(answered int) {
+// with twice the fsyncs. A lone caller does not wait for others, and callers that do not come
+// back cost a few microseconds. The owner of a cell, whose commits last longer, waits for
+// them up to an eighth of the last commit, and at most gatherAtMost.
+func (s *Store) gather(answered int, took time.Duration) {
 	expected := answered + s.waiting()
+	gathered := func() bool {
+		n := s.waiting()
+		return answered == 1 && n == 0 || n >= expected
+	}
 	for range maxYields {
-		if n := s.waiting(); answered == 1 && n == 0 || n >= expected {
+		if gathered() {
 			return
 		}
 		runtime.Gosched()
+	}
+	if s.engine() == nil {
+		return
+	}
+	over := time.NewTimer(min(took/8, gatherAtMost))
+	defer over.Stop()
+	for !gathered() {
+		select {
+		case _, open := <-s.kick:
+			if !open {
+				return
+			}
+		case <-over.C:
+			return
+		}
 	}
 }
 
@@ -95,9 +116,12 @@ func (s *Store) waiting() int {
 	return s.asking
 }
 
-// maxYields bounds gather: a yield takes well under a microsecond when nothing else can
-// run.
-const maxYields = 128
+// maxYields and gatherAtMost bound gather: a yield takes well under a microsecond when
+// nothing else can run.
+const (
+	maxYields    = 128
+	gatherAtMost = time.Millisecond
+)
 
 // take removes up to maxGroup calls from the queue and claims them. Calls that ride stay
 // in the queue until another call requests a commit.
