@@ -108,7 +108,7 @@ func TestAnObjectMakesTheTextATemplate(t *testing.T) {
 	})
 }
 
-func TestALargeAppendIsWhollyThereOrNotAtAll(t *testing.T) {
+func TestLargeAppendIsAllOrNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer func() { r.stop() }()

@@ -132,7 +132,7 @@ func TestAFailedPartEndsItsItem(t *testing.T) {
 	}
 }
 
-func TestAnItemGoesOnAtThePartThatDidNotLeave(t *testing.T) {
+func TestItemResumesAtTheFirstUnsentPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1), nil)
 		defer r.stop()

@@ -113,7 +113,7 @@ func TestARetryIsRefused(t *testing.T) {
 	})
 }
 
-func TestPendingItemsOfAStoppedBatchAreRetriedByName(t *testing.T) {
+func TestStoppedBatchesPendingItemsAreRetriedByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
@@ -130,7 +130,7 @@ func TestPendingItemsOfAStoppedBatchAreRetriedByName(t *testing.T) {
 }
 
 // The commits before the last one are those of a creation, which the model kills.
-func TestAKillAroundARetryLeavesAllOrNothing(t *testing.T) {
+func TestKillAroundARetryIsAllOrNothing(t *testing.T) {
 	for _, last := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, newFleet(1, 2), nil)

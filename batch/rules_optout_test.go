@@ -82,9 +82,9 @@ func TestOptedOutItemIsSkippedWithoutAnAttempt(t *testing.T) {
 	})
 }
 
-// TestOptOutIsReadInTheCommitOfSending adds it after the item was chosen, when the message
+// TestOptOutIsReadInTheSendingCommit adds it after the item was chosen, when the message
 // id is drawn, and before the commit.
-func TestOptOutIsReadInTheCommitOfSending(t *testing.T) {
+func TestOptOutIsReadInTheSendingCommit(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"with the outcome of the one before": 0, "after a delay": time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			f := newFleet(1, 2)

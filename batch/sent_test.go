@@ -70,7 +70,7 @@ func TestSentIsWhatWhatsAppAcknowledged(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentOfAnItemBeforeItIsTried(t *testing.T) {
+func TestNothingOfAnItemIsSentBeforeSending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()

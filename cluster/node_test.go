@@ -316,7 +316,7 @@ func TestStandbyTakesAReleasedCellWithinASecond(t *testing.T) {
 	})
 }
 
-func TestStandbyTakesTheCellOfADeadOwnerAfterALease(t *testing.T) {
+func TestStandbyTakesOverAfterALease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.process("a", "")
@@ -546,7 +546,7 @@ func TestACellThatWentBackIsRefused(t *testing.T) {
 	})
 }
 
-func TestNodeLoadsWhatIsNoLongerInTheLog(t *testing.T) {
+func TestNodeLoadsWhatTheLogNoLongerHas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		a := w.process("a", "")

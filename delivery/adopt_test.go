@@ -201,9 +201,9 @@ func (r *rig) whole(when string) {
 	}
 }
 
-// TestAnEntryOlderThanTheLogGetsARecord, and an entry with a damaged record a new one, with
+// TestEntryOlderThanTheLogGetsARecord, and an entry with a damaged record a new one, with
 // the attempts that the outbox counted.
-func TestAnEntryOlderThanTheLogGetsARecord(t *testing.T) {
+func TestEntryOlderThanTheLogGetsARecord(t *testing.T) {
 	r, want := formerFile(t)
 	r.update(func(tx *store.Tx) error {
 		return errors.Join(
@@ -225,9 +225,9 @@ func TestAnEntryOlderThanTheLogGetsARecord(t *testing.T) {
 	}
 }
 
-// TestDamageInAFileOfSchemaVersion3CostsNoEntry: a start that finds damaged records of pending
+// TestDamageInSchema3FileCostsNoEntry: a start that finds damaged records of pending
 // entries takes the attempts from the outbox, and sends nothing twice.
-func TestDamageInAFileOfSchemaVersion3CostsNoEntry(t *testing.T) {
+func TestDamageInSchema3FileCostsNoEntry(t *testing.T) {
 	r, want := formerFile(t)
 	var patterns [][]byte
 	r.view(func(tx *store.Tx) error {

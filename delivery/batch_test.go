@@ -56,9 +56,9 @@ func (r *rig) settleBatch(seq uint64, accepted bool, next time.Time) {
 	})
 }
 
-// TestTheRecordOfABatchEventFollowsItsEntry: the commit of the entry makes it, and the commits
+// TestBatchEventRecordFollowsItsEntry: the commit of the entry makes it, and the commits
 // of its attempts change it.
-func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
+func TestBatchEventRecordFollowsItsEntry(t *testing.T) {
 	r := newRig(t, Config{Log: true, GlobalURL: "https://u:p@global.example/in?token=1"})
 	batch := uuid.New()
 	e := r.emitBatch(batch)
@@ -87,9 +87,9 @@ func TestTheRecordOfABatchEventFollowsItsEntry(t *testing.T) {
 	}
 }
 
-// TestAnEventOfARemovedBatchIsDeliveredAndLogged: the delivery removes its entry, and its
+// TestEventOfRemovedBatchIsDeliveredAndLogged: the delivery removes its entry, and its
 // record stays.
-func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
+func TestEventOfRemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	batch := uuid.New()
 	e := r.emitBatch(batch)
@@ -107,8 +107,8 @@ func TestAnEventOfARemovedBatchIsDeliveredAndLogged(t *testing.T) {
 	})
 }
 
-// TestWithTheLogOffOnlyWhatWaitsIsKept in both flows.
-func TestWithTheLogOffOnlyWhatWaitsIsKept(t *testing.T) {
+// TestDisabledLogKeepsOnlyPendingDeliveries in both flows.
+func TestDisabledLogKeepsOnlyPendingDeliveries(t *testing.T) {
 	r := newRig(t, Config{})
 	batch := r.emitBatch(uuid.New())
 	e := r.emit(ana, hook(event.OrderNone))
@@ -168,8 +168,8 @@ func TestARetryOfABatchEvent(t *testing.T) {
 	}
 }
 
-// TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber: of version 8 and SHA-256, and the same for ever.
-func TestTheIDOfABatchEventIsAUUIDOfItsOwnerAndNumber(t *testing.T) {
+// TestBatchEventIDDerivesFromOwnerAndNumber: of version 8 and SHA-256, and the same for ever.
+func TestBatchEventIDDerivesFromOwnerAndNumber(t *testing.T) {
 	for n := range uint64(300) {
 		e := outbox.Entry{Owner: uuid.New(), OwnerSeq: n << n}
 		want := uuid.NewHash(sha256.New(), e.Owner, store.Key(e.OwnerSeq), 8)

@@ -127,8 +127,8 @@ func TestARepairOfTheOutbox(t *testing.T) {
 	}
 }
 
-// TestAnEntryWhoseRecordIsDamagedIsDeliveredStill by a new record.
-func TestAnEntryWhoseRecordIsDamagedIsDeliveredStill(t *testing.T) {
+// TestEntryWithDamagedRecordIsDelivered by a new record.
+func TestEntryWithDamagedRecordIsDelivered(t *testing.T) {
 	r := entriesFile(t)
 	damaged := r.entry(1).Record
 	r.update(func(tx *store.Tx) error {

@@ -8,10 +8,10 @@ import (
 	"postern/store"
 )
 
-// TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord: a delivery that the
+// TestAttemptOfCancelledDeliveryIsLogged: a delivery that the
 // receiver accepted becomes DELIVERED in any case; otherwise it stays CANCELLED with its
 // reason.
-func TestAnAttemptThatWasUnderWayAsItsDeliveryWasCancelledIsALineOfItsRecord(t *testing.T) {
+func TestAttemptOfCancelledDeliveryIsLogged(t *testing.T) {
 	lane := LaneOf(1, hook(event.OrderChat))
 	for _, tried := range []bool{false, true} {
 		for _, accepted := range []bool{false, true} {

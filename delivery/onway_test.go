@@ -8,8 +8,8 @@ import (
 	"postern/store"
 )
 
-// TestEventIsOnItsWayForAnHourLonger than its last delivery, at whichever destination that is.
-func TestEventIsOnItsWayForAnHourLonger(t *testing.T) {
+// TestEventIsOnItsWayAnHourLonger than its last delivery, at whichever destination that is.
+func TestEventIsOnItsWayAnHourLonger(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	now := time.Now()
 	r.now = func() time.Time { return now }

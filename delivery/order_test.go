@@ -14,9 +14,9 @@ var (
 	bruno = event.About{Chat: "5522@s.whatsapp.net", LID: "22@lid"}
 )
 
-// TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted: a refusal does not release the next one,
+// TestChatOrderWaitsForAcceptance: a refusal does not release the next one,
 // and chats do not wait for each other.
-func TestTheNextOfAChatLeavesWhenTheOneBeforeWasAccepted(t *testing.T) {
+func TestChatOrderWaitsForAcceptance(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	lane := laneBy(tagWebhook, 1, "")
 	a1, a2 := r.emit(ana, hook(event.OrderChat)), r.emit(ana, hook(event.OrderChat))

@@ -126,8 +126,8 @@ func TestEverythingOfADeletedInstanceGoes(t *testing.T) {
 	})
 }
 
-// TestTheEventOfADeliveryIsWhatWasEmitted, with what its headers need.
-func TestTheEventOfADeliveryIsWhatWasEmitted(t *testing.T) {
+// TestDeliveryHasTheEmittedEvent, with what its headers need.
+func TestDeliveryHasTheEmittedEvent(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	e := r.emit(ana, hook(event.OrderNone), global(event.OrderNone))
 	r.view(func(tx *store.Tx) error {
@@ -185,9 +185,9 @@ func TestAnIDIsNotGivenTwice(t *testing.T) {
 	}
 }
 
-// TestAnEventWithoutANumberGoesWithItsLastDelivery, because it can no longer be read. A
+// TestUnnumberedEventGoesWithItsLastDelivery, because it can no longer be read. A
 // numbered event stays, and the event of a delivery that was not accepted stays with its record.
-func TestAnEventWithoutANumberGoesWithItsLastDelivery(t *testing.T) {
+func TestUnnumberedEventGoesWithItsLastDelivery(t *testing.T) {
 	r := newRig(t, Config{Log: true})
 	emit := func(numbered bool) (e Event) {
 		r.update(func(tx *store.Tx) (err error) {

@@ -10,10 +10,10 @@ import (
 	"postern/event"
 )
 
-// TestALineIsNotAsSlowAsACommitForEachEvent: with a disk that takes a tenth of a second
+// TestLineIsFasterThanOneCommitPerEvent: with a disk that takes a tenth of a second
 // and a receiver that takes ten milliseconds, a line keeps up with more than ten events a
 // second, in order and each event once.
-func TestALineIsNotAsSlowAsACommitForEachEvent(t *testing.T) {
+func TestLineIsFasterThanOneCommitPerEvent(t *testing.T) {
 	for _, order := range []event.Order{event.OrderChat, event.OrderInstance} {
 		t.Run(string(order), func(t *testing.T) {
 			inTown(t, func(t *testing.T, c *town) {
@@ -96,9 +96,9 @@ func TestAStopGivesBackWhatIsAhead(t *testing.T) {
 	})
 }
 
-// TestALineDoesNotKeepThePlaceOfOthers: while a line has a long backlog, the first events
+// TestLineReleasesTheTurnOfOthers: while a line has a long backlog, the first events
 // of other lines wait for one of its events, and not for all.
-func TestALineDoesNotKeepThePlaceOfOthers(t *testing.T) {
+func TestLineReleasesTheTurnOfOthers(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)

@@ -19,7 +19,7 @@ func sendAll(t *testing.T, b *board) (seqs []uint64) {
 	return seqs
 }
 
-func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T) {
+func TestDueEarlierEntryPrecedesLaterOnes(t *testing.T) {
 	b, batch := bareBoard(), uuid.New()
 	for _, seq := range []uint64{4, 5, 6, 2, 3, 1} { // 1 to 3 were tried before
 		b.offer(batch, seq, false)
@@ -29,7 +29,7 @@ func TestAnEarlierEntryThatIsDueAgainGoesBeforeLaterOnesOfItsBatch(t *testing.T)
 	}
 }
 
-func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
+func TestLineStopsAtASkippedEntry(t *testing.T) {
 	b, batch := bareBoard(), uuid.New()
 	for seq := range uint64(lineSize + 10) {
 		if !b.offer(batch, seq+1, false) {
@@ -44,7 +44,7 @@ func TestALineTakesNoLaterEntryOnceOneWasLeftOut(t *testing.T) {
 	}
 }
 
-func TestDamagedEntriesAreNotOfferedAgainAndTakeNoPlace(t *testing.T) {
+func TestDamagedEntriesAreSkippedForGood(t *testing.T) {
 	b, batch := bareBoard(), uuid.New()
 	b.offer(batch, 1, false)
 	room := b.room()

@@ -63,7 +63,7 @@ func fail(b *board, flights ...flight) {
 	swept(b)
 }
 
-func TestTenFailuresAtOnceDoNotLengthenThePauseBeforeTheFirstProbe(t *testing.T) {
+func TestSimultaneousFailuresDoNotLengthenTheFirstPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fullBoard(50)
 		fail(b, fly(t, b, 10)...)
@@ -103,7 +103,7 @@ func TestLateAnswersLetNoSecondProbeOut(t *testing.T) {
 	})
 }
 
-func TestAProbeOfAnEarlierOutageSaysNothingAboutTheNext(t *testing.T) {
+func TestProbeOfEarlierOutageDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fullBoard(50)
 		flights := fly(t, b, 10)
@@ -122,7 +122,7 @@ func TestAProbeOfAnEarlierOutageSaysNothingAboutTheNext(t *testing.T) {
 	})
 }
 
-func TestAFailedProbeCountsWhenTheBreakerHasClosedMeanwhile(t *testing.T) {
+func TestFailedProbeCountsAfterTheBreakerClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fullBoard(50)
 		flights := fly(t, b, 10)
@@ -138,7 +138,7 @@ func TestAFailedProbeCountsWhenTheBreakerHasClosedMeanwhile(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsNoFailureOfTheReceiverClosesTheBreaker(t *testing.T) {
+func TestAcceptableAnswerClosesTheBreaker(t *testing.T) {
 	for name, o := range map[string]Outcome{"accepted": accepted, "disliked": disliked} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

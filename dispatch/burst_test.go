@@ -9,7 +9,7 @@ import (
 
 // This file tests which destination may use how many of the ten workers, and when.
 
-func TestTenEventsForOneGoodDestinationGoOutAtOnce(t *testing.T) {
+func TestTenEventsForOneDestinationLeaveAtOnce(t *testing.T) {
 	for _, idle := range []time.Duration{0, time.Second, time.Minute, 10 * time.Minute} {
 		t.Run(idle.String(), func(t *testing.T) {
 			among(t, func(t *testing.T, c *crowd, q *Queue) {
@@ -27,7 +27,7 @@ func TestTenEventsForOneGoodDestinationGoOutAtOnce(t *testing.T) {
 	}
 }
 
-func TestADestinationThatWasNeverTriedMayUseWhatNobodyElseWants(t *testing.T) {
+func TestUntriedDestinationMayUseSpareWorkers(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("new", in(100*time.Millisecond, 200))
 		enqueue(t, q, "new", 30)
@@ -41,7 +41,7 @@ func TestADestinationThatWasNeverTriedMayUseWhatNobodyElseWants(t *testing.T) {
 	})
 }
 
-func TestADestinationThatFailsOrHangsHasItsShareAndNoMore(t *testing.T) {
+func TestFailingDestinationHasOnlyItsShare(t *testing.T) {
 	for name, c := range map[string]struct {
 		how  manner
 		wait time.Duration // until that is seen
@@ -88,7 +88,7 @@ func TestOneSuccessGivesTheCreditBack(t *testing.T) {
 	})
 }
 
-func TestASlowDestinationThatIsAloneUsesAllWorkers(t *testing.T) {
+func TestLoneSlowDestinationUsesAllWorkers(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("slow", in(4*time.Second, 200)) // four answers are worth more than none
 		enqueue(t, q, "slow", 1)
@@ -104,7 +104,7 @@ func TestASlowDestinationThatIsAloneUsesAllWorkers(t *testing.T) {
 	})
 }
 
-func TestNoDestinationEverHasMoreThanTheWorkersInFlight(t *testing.T) {
+func TestInFlightNeverExceedsTheWorkers(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for _, host := range []string{"a", "b", "c"} {
 			c.set(host, in(10*time.Millisecond, 200))
@@ -130,10 +130,10 @@ func TestNoDestinationEverHasMoreThanTheWorkersInFlight(t *testing.T) {
 	})
 }
 
-// TestADeadOneOfTwentyCostsTheOthersNothing: a dead destination takes what it can get in
+// TestOneDeadOfTwentyCostsOthersNothing: a dead destination takes what it can get in
 // a burst, at its best moment, and steadily, while its nineteen neighbours repeatedly get
 // one event each.
-func TestADeadOneOfTwentyCostsTheOthersNothing(t *testing.T) {
+func TestOneDeadOfTwentyCostsOthersNothing(t *testing.T) {
 	for name, proven := range map[string]bool{"never tried": false, "it was good until then": true} {
 		t.Run(name, func(t *testing.T) {
 			among(t, func(t *testing.T, c *crowd, q *Queue) {
@@ -165,9 +165,9 @@ func TestADeadOneOfTwentyCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestThoseThatDieTogetherAtTheirBestMomentStopTheOthersForASecond: nine good
+// TestSimultaneousOutagesDelayOthersByASecond: nine good
 // destinations die with a burst waiting for each.
-func TestThoseThatDieTogetherAtTheirBestMomentStopTheOthersForASecond(t *testing.T) {
+func TestSimultaneousOutagesDelayOthersByASecond(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 10 {
 			c.set(fmt.Sprint("h", i), in(20*time.Millisecond, 200))

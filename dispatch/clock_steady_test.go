@@ -36,9 +36,9 @@ func TestExpiryGoesBySteadyTimeAfterLongStop(t *testing.T) {
 	})
 }
 
-// TestNothingWaitsForTimesOfClocksThatWereAhead: events fail, or wait, under a clock that
+// TestTimesOfAClockAheadAreNotAwaited: events fail, or wait, under a clock that
 // is ahead by less than the longest pause, and the relay starts once the clock is right.
-func TestNothingWaitsForTimesOfClocksThatWereAhead(t *testing.T) {
+func TestTimesOfAClockAheadAreNotAwaited(t *testing.T) {
 	const ahead = 50 * time.Minute
 	t.Run("batch events", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "b.db")

@@ -27,7 +27,7 @@ func emitLater(t *testing.T, s *file, batch uuid.UUID, n int, ahead time.Duratio
 	})
 }
 
-func TestAnEntryThatIsReadBeforeItsTimeIsRemembered(t *testing.T) {
+func TestEntryReadEarlyIsRemembered(t *testing.T) {
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
@@ -45,7 +45,7 @@ func TestAnEntryThatIsReadBeforeItsTimeIsRemembered(t *testing.T) {
 	})
 }
 
-func TestNothingWaitsLongerThanTheLongestPauseWhateverTheClockDid(t *testing.T) {
+func TestNoWaitExceedsTheLongestPause(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{
 		"set back by a minute": time.Minute, "by an hour": time.Hour, "by two": 2 * time.Hour, "by a year": 365 * 24 * time.Hour,
 	} {
@@ -64,7 +64,7 @@ func TestNothingWaitsLongerThanTheLongestPauseWhateverTheClockDid(t *testing.T) 
 	}
 }
 
-func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
+func TestClockStepBackDelaysNothing(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 10*time.Minute)
 	emitLater(t, s, uuid.New(), 2, 50*time.Minute)
@@ -85,7 +85,7 @@ func TestNothingWaitsForTimesSetBeforeTheClockWentBack(t *testing.T) {
 	}
 }
 
-func TestAClockThatJumpedForwardMakesEverythingDueAtOnce(t *testing.T) {
+func TestForwardClockJumpMakesEverythingDue(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emitLater(t, s, uuid.New(), 1, 30*time.Minute)
 	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}

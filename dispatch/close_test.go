@@ -25,7 +25,7 @@ func stopAfter(t *testing.T, q *Queue) time.Duration {
 
 const longest = grace + 2*glance
 
-func TestAStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatItLeft(t *testing.T) {
+func TestStopWaitsTwoSecondsForAHangingReceiver(t *testing.T) {
 	for name, before := range map[string]int{"never tried": 0, "known to hang": 10, "good before": 1} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrowd()
@@ -60,9 +60,9 @@ func TestAStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatItLeft(t *testing.T
 	}
 }
 
-// TestAStopWaitsForWhoAnswersHoweverMuchThereIs: hanging receivers beside the answering
+// TestStopWaitsForReceiversThatAnswer: hanging receivers beside the answering
 // ones must not use up the time.
-func TestAStopWaitsForWhoAnswersHoweverMuchThereIs(t *testing.T) {
+func TestStopWaitsForReceiversThatAnswer(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 5 {
 			host := fmt.Sprint("hangs", i)
@@ -88,7 +88,7 @@ func TestAStopWaitsForWhoAnswersHoweverMuchThereIs(t *testing.T) {
 	})
 }
 
-func TestAStopNeedsNoTimeForWhoRefusesOrHasNothing(t *testing.T) {
+func TestStopDoesNotWaitForRefusingReceivers(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("refuses", in(0, 0))
 		c.set("errs", in(time.Millisecond, 500))
@@ -100,7 +100,7 @@ func TestAStopNeedsNoTimeForWhoRefusesOrHasNothing(t *testing.T) {
 	})
 }
 
-func TestAStopEndsWithItsContextWhateverIsLeft(t *testing.T) {
+func TestStopEndsWithItsContext(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("slow", in(time.Second, 200))
 		enqueue(t, q, "slow", 1000)

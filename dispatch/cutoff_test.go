@@ -13,9 +13,9 @@ import (
 	"postern/store"
 )
 
-// TestAnAttemptThatAStopCutsOffIsALineOfTheLog, and the next start sends the delivery
+// TestAttemptCutOffByStopIsLogged, and the next start sends the delivery
 // again at once.
-func TestAnAttemptThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
+func TestAttemptCutOffByStopIsLogged(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -47,9 +47,9 @@ func TestAnAttemptThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
 	})
 }
 
-// TestABatchEventThatAStopCutsOffIsALineOfTheLog: the outbox and the log agree on the attempt,
+// TestBatchEventCutOffByStopIsLogged: the outbox and the log agree on the attempt,
 // and the event is due as before.
-func TestABatchEventThatAStopCutsOffIsALineOfTheLog(t *testing.T) {
+func TestBatchEventCutOffByStopIsLogged(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "all", event.OrderNone)
 		c.set("all", say(-1))

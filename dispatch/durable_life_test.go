@@ -23,9 +23,9 @@ import (
 
 // This file tests the effect of a kill, a stop, many lanes and damage on durable events.
 
-// TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID copies
+// TestKillsKeepOrderAndIDs copies
 // the file at each commit, as a kill would leave it, and delivers from the copy.
-func TestAfterAKillAtAnyCommitEveryStoredEventArrivesInOrderUnderTheSameID(t *testing.T) {
+func TestKillsKeepOrderAndIDs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills at many commits")
 	}
@@ -106,7 +106,7 @@ func town3(c *town) {
 	c.add(delivery.GlobalLane, "d", event.OrderInstance)
 }
 
-func TestALaneSleepsAMinuteAfterItsLastDelivery(t *testing.T) {
+func TestLaneSleepsAfterAnIdleMinute(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		time.Sleep(time.Minute)
 		before := runtime.NumGoroutine()
@@ -134,9 +134,9 @@ func TestALaneSleepsAMinuteAfterItsLastDelivery(t *testing.T) {
 	})
 }
 
-// TestAThousandReceiversThatHangCostAHealthyOneNothing: all are tried for the first time
+// TestThousandHangingReceiversCostNothing: all are tried for the first time
 // at once, as after a start.
-func TestAThousandReceiversThatHangCostAHealthyOneNothing(t *testing.T) {
+func TestThousandHangingReceiversCostNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -202,7 +202,7 @@ func TestHangingReceiversDelayNoBatchEvent(t *testing.T) {
 	})
 }
 
-func TestARetryOfWhatEndedIsOneAttemptThatWaitsForNoBreaker(t *testing.T) {
+func TestRetryOfEndedDeliveryIgnoresTheBreaker(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -305,7 +305,7 @@ func TestWhatCannotBeReadKeepsNothingFromLeaving(t *testing.T) {
 	})
 }
 
-func TestAStopLeavesPendingWhatWasNotAcceptedAndTheNextStartDeliversIt(t *testing.T) {
+func TestPendingDeliveriesLeaveAfterARestart(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		town3(c)
 		c.set("a", say(-1))
@@ -327,7 +327,7 @@ func TestAStopLeavesPendingWhatWasNotAcceptedAndTheNextStartDeliversIt(t *testin
 	})
 }
 
-func TestNumberedEventsArePublishedInTheOrderOfTheCommits(t *testing.T) {
+func TestNumberedEventsArePublishedInCommitOrder(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		for i := range 200 {
 			c.emit(int64(i%3+1), "", fmt.Sprint(i), []delivery.Lane{}...)
@@ -346,7 +346,7 @@ func TestNumberedEventsArePublishedInTheOrderOfTheCommits(t *testing.T) {
 	})
 }
 
-func TestWhenTooMuchWaitsWhatFollowsTheCancelledLeaves(t *testing.T) {
+func TestCancelledBacklogReleasesWhatFollows(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		c.close()
 		c.config.DurableMaxBytes = 1400
@@ -367,9 +367,9 @@ func TestWhenTooMuchWaitsWhatFollowsTheCancelledLeaves(t *testing.T) {
 	})
 }
 
-// TestARelayThatHasJustStartedIsNotHeldToBeStalled: before the first turn of its loops,
+// TestNewRelayIsNotReportedAsStalled: before the first turn of its loops,
 // the relay reports no silence.
-func TestARelayThatHasJustStartedIsNotHeldToBeStalled(t *testing.T) {
+func TestNewRelayIsNotReportedAsStalled(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		if silent := time.Since(c.relay.Stats().LastTurn); silent > time.Second {
 			t.Errorf("a loop is said to be silent for %v", silent)

@@ -18,7 +18,7 @@ import (
 
 // One test for each promise about durable events.
 
-func TestADurableEventLeavesAtOnceAfterItsCommitForEachDestination(t *testing.T) {
+func TestDurableEventLeavesAtOnceForEachDestination(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook, crm := webhookLane(1), endpointLane(1, "crm")
 		c.add(hook, "a", event.OrderNone)
@@ -92,7 +92,7 @@ func TestOrderInstanceHoldsOverAllChats(t *testing.T) {
 	})
 }
 
-func TestWithoutAnOrderARefusedEventHoldsNothingBack(t *testing.T) {
+func TestWithoutOrderARefusedEventBlocksNothing(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderNone)
@@ -114,7 +114,7 @@ func TestWithoutAnOrderARefusedEventHoldsNothingBack(t *testing.T) {
 	})
 }
 
-func TestTheBackoffOfADurableEventIsThatOfTheOutboxAndKeepsRetryAfter(t *testing.T) {
+func TestDurableBackoffKeepsRetryAfter(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderNone)
@@ -142,7 +142,7 @@ func TestTheBackoffOfADurableEventIsThatOfTheOutboxAndKeepsRetryAfter(t *testing
 	})
 }
 
-func TestTheFirstAttemptHasTheRequestIDOfItsCauseAndEveryLaterOneANewUUID(t *testing.T) {
+func TestLaterAttemptsHaveNewRequestIDs(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook, crm := webhookLane(1), endpointLane(1, "crm")
 		to := []event.Destination{c.add(hook, "a", event.OrderNone), c.add(crm, "b", event.OrderNone)}
@@ -203,7 +203,7 @@ func TestEachDestinationHasABreakerOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestExpiryIsAnEventOfItsOwnAndFreesWhatWaitedBehind(t *testing.T) {
+func TestExpiryPublishesAnEventAndReleasesFollowers(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -331,7 +331,7 @@ func TestKillWithDeliveryInFlightDelaysNoExpiry(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsForADisabledDestinationGoesOutOnceItIsEnabled(t *testing.T) {
+func TestReenabledDestinationGetsPendingDeliveries(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -358,7 +358,7 @@ func TestWhatWaitsForADisabledDestinationGoesOutOnceItIsEnabled(t *testing.T) {
 	})
 }
 
-func TestWhatWaitsForARemovedEndpointIsCancelledAndItsNameIsFree(t *testing.T) {
+func TestRemovedEndpointCancelsDeliveriesAndFreesItsName(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		crm := endpointLane(1, "crm")
 		c.add(crm, "old", event.OrderChat)
@@ -391,10 +391,10 @@ func TestWhatWaitsForARemovedEndpointIsCancelledAndItsNameIsFree(t *testing.T) {
 	})
 }
 
-// TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord: every attempt is in
+// TestAttemptCutOffByEndpointRemovalIsLogged: every attempt is in
 // the record with the reason for its end; neither the breaker nor the operator is informed.
 // An attempt that already has its answer ends with that.
-func TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord(t *testing.T) {
+func TestAttemptCutOffByEndpointRemovalIsLogged(t *testing.T) {
 	for _, tried := range []int{0, 4} { // the next failure opens the breaker
 		inTown(t, func(t *testing.T, c *town) {
 			crm := endpointLane(1, "crm")
@@ -430,9 +430,9 @@ func TestTheAttemptThatTheRemovalOfItsEndpointCutsOffIsALineOfItsRecord(t *testi
 	}
 }
 
-// TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne, even if it is added
+// TestReaddedEndpointHasANewBreaker, even if it is added
 // again at once, with or without an attempt under way.
-func TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne(t *testing.T) {
+func TestReaddedEndpointHasANewBreaker(t *testing.T) {
 	for _, status := range []int{0, -1} {
 		inTown(t, func(t *testing.T, c *town) {
 			crm := endpointLane(1, "crm")
@@ -459,7 +459,7 @@ func TestAnEndpointThatIsRemovedAndAddedAgainHasNoBreakerOfTheOldOne(t *testing.
 	}
 }
 
-func TestAfterAChangeOfTheURLWhatWaitsGoesToTheNewOneAtOnce(t *testing.T) {
+func TestURLChangeRedirectsPendingDeliveries(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "old", event.OrderNone)

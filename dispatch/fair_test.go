@@ -33,7 +33,7 @@ func waitingIDs(q *Queue, host string) (ids []string) {
 	return ids
 }
 
-func TestANewcomerOfWhoHoldsMostIsRefusedAndOneOfAnotherTakesItsNewest(t *testing.T) {
+func TestFullQueueEvictsFromTheLargestHolder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
 		c := newCrowd()
@@ -139,7 +139,7 @@ func TestThePlacesAreSharedAsTheRuleSays(t *testing.T) {
 	}
 }
 
-func TestAFullQueueThatEmptiesServesWhatIsLeftAndForgetsTheRest(t *testing.T) {
+func TestEmptiedQueueServesTheRestAndForgetsDestinations(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 40 {
 			c.set(fmt.Sprint("h", i), in(time.Second, 200))
@@ -159,7 +159,7 @@ func TestAFullQueueThatEmptiesServesWhatIsLeftAndForgetsTheRest(t *testing.T) {
 	})
 }
 
-func TestDestinationsThatAreIdleAreForgottenOnceThereAreMany(t *testing.T) {
+func TestIdleDestinationsAreForgotten(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		for i := range 10 * fewHosts {
 			host := fmt.Sprint("h", i)

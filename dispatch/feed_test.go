@@ -33,7 +33,7 @@ func upTo(n int) []int {
 	return all
 }
 
-func TestEntriesThatWereTriedInAnEarlierLifeAreAllTriedAgain(t *testing.T) {
+func TestEntriesTriedBeforeARestartAreTriedAgain(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	const n = 5 * lineSize
@@ -55,7 +55,7 @@ func TestEntriesThatWereTriedInAnEarlierLifeAreAllTriedAgain(t *testing.T) {
 	}
 }
 
-func TestARetryByHandLeavesNoEarlierAppointmentBehind(t *testing.T) {
+func TestManualRetryClearsTheEarlierTime(t *testing.T) {
 	inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" }
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -73,7 +73,7 @@ func TestARetryByHandLeavesNoEarlierAppointmentBehind(t *testing.T) {
 	})
 }
 
-func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
+func TestEntriesBeyondMemoryAreTriedOnTime(t *testing.T) {
 	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = laterSize + 2*passStep
 		emit(t, s, uuid.New(), upTo(n+1)...)
@@ -106,7 +106,7 @@ func TestEntriesBeyondWhatIsKeptInMemoryAreTriedAtTheirTime(t *testing.T) {
 	})
 }
 
-func TestNewEntriesAreFoundAlthoughTheClockWentBackDuringAPass(t *testing.T) {
+func TestClockStepBackHidesNoNewEntry(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	f := &feeder{l: NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/"}).batch, active: true}
 	now := time.Now()
@@ -145,7 +145,7 @@ func (b *safeBuffer) String() string {
 	return b.buf.String()
 }
 
-func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
+func TestDamagedEntryIsReportedOnceAndBlocksNothing(t *testing.T) {
 	var log safeBuffer
 	inBubble(t, "d.db", func(t *testing.T, s *file, hook *scripted) {
 		batch := uuid.New()
@@ -170,7 +170,7 @@ func TestADamagedEntryIsReportedOnceAndHoldsNothingBack(t *testing.T) {
 	}
 }
 
-func TestOutcomesThatCannotBeStoredAreTriedAgainWithAPauseUntilStop(t *testing.T) {
+func TestUnstoredOutcomesAreRetriedUntilStop(t *testing.T) {
 	var log safeBuffer
 	inBubble(t, "s.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -27,7 +27,7 @@ func spellings(v4 string) []string {
 	}
 }
 
-func TestLinkLocalAndMetadataAreRefusedInEverySpelling(t *testing.T) {
+func TestLinkLocalIsRefusedInEverySpelling(t *testing.T) {
 	n := 0
 	for _, v4 := range []string{"169.254.169.254", "169.254.0.1", "169.254.255.255", "100.100.100.200", "192.0.0.192", "168.63.129.16", "224.0.0.1"} {
 		for _, s := range spellings(v4) {
@@ -48,7 +48,7 @@ func TestLinkLocalAndMetadataAreRefusedInEverySpelling(t *testing.T) {
 	t.Logf("%d spellings", n)
 }
 
-func TestPrivateAddressesAreRefusedBySettingInEverySpelling(t *testing.T) {
+func TestPrivateAddressesAreRefusedInEverySpelling(t *testing.T) {
 	n := 0
 	for _, v4 := range []string{"127.0.0.1", "127.255.255.254", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1", "0.0.0.0", "198.18.0.1", "255.255.255.255"} {
 		for _, s := range spellings(v4) {

@@ -211,7 +211,7 @@ func TestNoSpellingReachesTheWitness(t *testing.T) {
 	t.Logf("%d spellings", tried)
 }
 
-func TestAnAnswerOfDNSThatChangesIsJudgedByWhatIsDialled(t *testing.T) {
+func TestDNSAnswerIsJudgedWhenDialled(t *testing.T) {
 	w, dns := newWitness(t), newNames()
 	guard := Guard{DenyPrivate: true}
 	s := NewSender(SenderConfig{Guard: guard, Resolver: dns.resolver()})
@@ -231,7 +231,7 @@ func TestAnAnswerOfDNSThatChangesIsJudgedByWhatIsDialled(t *testing.T) {
 	}
 }
 
-func TestLoopbackIsReachedByEveryNameWhenPrivateAddressesAreAllowed(t *testing.T) {
+func TestAllowedLoopbackIsReachedByEveryName(t *testing.T) {
 	w, dns := newWitness(t), newNames()
 	dns.answers["hook.test"] = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
 	dns.answers["cloud.test"] = []netip.Addr{netip.MustParseAddr("169.254.169.254")}
@@ -250,7 +250,7 @@ func TestLoopbackIsReachedByEveryNameWhenPrivateAddressesAreAllowed(t *testing.T
 	}
 }
 
-func TestARedirectToAForbiddenAddressIsNotFollowed(t *testing.T) {
+func TestRedirectToForbiddenAddressIsNotFollowed(t *testing.T) {
 	w := newWitness(t)
 	s := NewSender(SenderConfig{})
 	defer s.Close()
@@ -265,7 +265,7 @@ func TestARedirectToAForbiddenAddressIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestAURLWithAForbiddenLiteralIsRefusedBeforeItIsKept(t *testing.T) {
+func TestForbiddenLiteralIsRefusedBeforeStorage(t *testing.T) {
 	for _, host := range []string{
 		"169.254.169.254", "0xA9FEA9FE", "0XA9.0xfe.0xA9FE", "2852039166", "0251.0376.0251.0376", "000000251.0000376.00251.0376", "169.254.169.254.",
 		fullwidth("169.254.169.254"), "①⑥⑨.254.169.254", "169。254．169｡254", "%EF%BC%91%EF%BC%96%EF%BC%99.254.169.254", "user:pw@169.254.169.254",

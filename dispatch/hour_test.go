@@ -128,7 +128,7 @@ func percentileOf(all []time.Duration, share float64) time.Duration {
 	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
 }
 
-func TestAnHourWithDeadReceiversCostsTheHealthyNothing(t *testing.T) {
+func TestHourWithDeadReceiversCostsNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through hours")
 	}

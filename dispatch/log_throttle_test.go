@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-func TestTheFirstLossIsAWarningAndThenOneAMinuteTellsHowMany(t *testing.T) {
+func TestLossWarningsAreCountedPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l LogThrottle
 		want := func(key string, level slog.Level, times int) {
@@ -53,7 +53,7 @@ func TestTheThrottleOfVeryManyKeysIsBounded(t *testing.T) {
 	})
 }
 
-func TestAReceiverThatIsDownCostsOneWarningAMinute(t *testing.T) {
+func TestDownReceiverCausesOneWarningAMinute(t *testing.T) {
 	down := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	defer down.Close()
 	var logs bytes.Buffer

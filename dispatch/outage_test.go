@@ -47,9 +47,9 @@ func (h *scripted) lastTry() (last time.Time) {
 	return last
 }
 
-// TestAReceiverThatIsBackAfter30sHasEverythingWithin6s: batches continue during the
+// TestReceiverBackAfter30sCatchesUpWithin6s: batches continue during the
 // outage. Ten deliveries take 10 ms, which is what the backlog costs a bare loop.
-func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
+func TestReceiverBackAfter30sCatchesUpWithin6s(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}
@@ -99,7 +99,7 @@ func TestAReceiverThatIsBackAfter30sHasEverythingWithin6s(t *testing.T) {
 	}
 }
 
-func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
+func TestProbePausesAre5sThenAMinute(t *testing.T) {
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -135,7 +135,7 @@ func TestProbesGoOutEvery5sForAQuarterOfAnHourAndThenEveryMinute(t *testing.T) {
 	})
 }
 
-func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
+func TestProbeIsTheOldestAndBatchesTakeTurns(t *testing.T) {
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -160,9 +160,9 @@ func TestAProbeIsTheOldestOfItsBatchAndTheBatchesTakeTurns(t *testing.T) {
 	})
 }
 
-// TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver: the receiver fails on the
+// TestUnacceptableEventsDoNotBlockOthersForever: the receiver fails on the
 // first event of every batch.
-func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) {
+func TestUnacceptableEventsDoNotBlockOthersForever(t *testing.T) {
 	inBubble(t, "v.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, _ int) (int, string) {
 			if e.N == 0 {
@@ -182,9 +182,9 @@ func TestEventsThatTheReceiverCannotTakeDoNotKeepTheOthersForEver(t *testing.T) 
 	})
 }
 
-// TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack: some entries failed long
+// TestBackoffEndsWhenTheReceiverIsBack: some entries failed long
 // before the outage and are due in an hour.
-func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
+func TestBackoffEndsWhenTheReceiverIsBack(t *testing.T) {
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -214,9 +214,9 @@ func TestWhatIsInBackoffGoesOutWithTheRestWhenTheReceiverIsBack(t *testing.T) {
 	})
 }
 
-// TestABacklogLargerThanTheBoardGoesOutInOrder: more entries are pending than fit in
+// TestBacklogLargerThanTheBoardKeepsOrder: more entries are pending than fit in
 // memory, in some batches more than a line holds.
-func TestABacklogLargerThanTheBoardGoesOutInOrder(t *testing.T) {
+func TestBacklogLargerThanTheBoardKeepsOrder(t *testing.T) {
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})

@@ -11,9 +11,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp: only with a receiver that answers at
+// TestOnlyFastProducersAreHeldUp: only with a receiver that answers at
 // once, and for at most a tenth of a second.
-func TestOnlyWhoMakesEventsFasterThanTheyLeaveIsHeldUp(t *testing.T) {
+func TestOnlyFastProducersAreHeldUp(t *testing.T) {
 	answers := func(p *pressure, took time.Duration, accepted bool) {
 		for range 50 {
 			p.ended(took, accepted)

@@ -66,7 +66,7 @@ func TestNoTransactionIsOpenDuringHTTP(t *testing.T) {
 	}
 }
 
-func TestThePauseIsNeverShorterThanItsTableAndAtMostATenthLonger(t *testing.T) {
+func TestPauseExceedsItsTableByATenth(t *testing.T) {
 	for failures, base := range map[int]time.Duration{
 		1: time.Second, 2: 5 * time.Second, 3: 15 * time.Second, 4: time.Minute, 5: 5 * time.Minute, 6: 15 * time.Minute, 7: time.Hour, 8: time.Hour, 100_000: time.Hour,
 	} {
@@ -81,7 +81,7 @@ func TestThePauseIsNeverShorterThanItsTableAndAtMostATenthLonger(t *testing.T) {
 	}
 }
 
-func TestRetryAfterCountsOnAnyAnswerBut2xxAsSecondsOrDateUpToAnHour(t *testing.T) {
+func TestQueueRetryAfterIsAtMostAnHour(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status int
@@ -146,7 +146,7 @@ func TestAnEntryIsNeverGivenUp(t *testing.T) {
 	})
 }
 
-func TestFiveFailuresInARowOpenTheBreakerWhateverTheirKindButOther4xx(t *testing.T) {
+func TestFiveFailuresExceptOther4xxOpenTheBreaker(t *testing.T) {
 	const entries = 40
 	for name, c := range map[string]struct {
 		status int // 0: no connection, -1: no answer in time
@@ -203,9 +203,9 @@ func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
 	})
 }
 
-// TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute: the backlog is larger than the
+// TestWeekOfOutageCostsOneAttemptAMinute: the backlog is larger than the
 // memory of the lane. The attempts of all entries add up to those that the receiver saw.
-func TestAReceiverThatIsDownForAWeekCostsOneAttemptAMinute(t *testing.T) {
+func TestWeekOfOutageCostsOneAttemptAMinute(t *testing.T) {
 	if testing.Short() {
 		t.Skip("lives through a week")
 	}
@@ -249,7 +249,7 @@ func pendingEntries(t *testing.T, s *file) (all []outbox.Entry) {
 	return all
 }
 
-func TestEntriesMadeWhileTheWebhookWasDisabledAreNeverSentLater(t *testing.T) {
+func TestEntriesOfADisabledWebhookAreNeverSent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t, path, replayOnly)
@@ -321,7 +321,7 @@ func (h *scripted) span(n int) (first, last time.Time) {
 	return all[n], all[len(all)-1]
 }
 
-func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
+func TestAttemptEventHasTheFinalBytes(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	var at time.Time
@@ -337,7 +337,7 @@ func TestTheEventOfAnAttemptHasTheFinalBytes(t *testing.T) {
 	}
 }
 
-func TestNewEntriesThatFindNoRoomInMemoryAreDeliveredLater(t *testing.T) {
+func TestEntriesWithoutMemoryAreDeliveredLater(t *testing.T) {
 	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})

@@ -16,10 +16,10 @@ func forEndpoint(instance int64, id, url string) event.Notice {
 	}
 }
 
-// TestWhatWaitsInMemoryForAnEndpointThatWasRemovedIsCancelledAndAfterAChangeOfURLItGoesToTheNewOne:
+// TestRemovedEndpointAndURLChangeInMemory:
 // what is on its way ends as it would have, and the same id of another instance, an
 // endpoint that is only disabled and the webhook itself keep what they have.
-func TestWhatWaitsInMemoryForAnEndpointThatWasRemovedIsCancelledAndAfterAChangeOfURLItGoesToTheNewOne(t *testing.T) {
+func TestRemovedEndpointAndURLChangeInMemory(t *testing.T) {
 	leads := func(is delivery.Lane) (event.Destination, delivery.Status) {
 		switch {
 		case is.Target != event.TargetEndpoint || is.Instance != 7 || is.Endpoint == "off":

@@ -66,7 +66,7 @@ func to(n int, hosts ...string) event.Notice {
 	return e
 }
 
-func TestEveryDeliveryOfTheQueueLeavesOneRecordWithItsAttempt(t *testing.T) {
+func TestQueueDeliveryLeavesOneRecordWithAttempt(t *testing.T) {
 	records := logged(t, QueueConfig{}, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("good", in(20*time.Millisecond, 200))
 		c.set("refuses", in(time.Millisecond, 500))
@@ -98,7 +98,7 @@ func TestEveryDeliveryOfTheQueueLeavesOneRecordWithItsAttempt(t *testing.T) {
 	}
 }
 
-func TestWhatTheQueueDropsIsInTheLogWithItsReason(t *testing.T) {
+func TestQueueDropIsLoggedWithItsReason(t *testing.T) {
 	records := logged(t, QueueConfig{Size: 20, Workers: 2}, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("hangs", never)
 		for n := range 40 {
@@ -134,7 +134,7 @@ func TestWhatTheQueueDropsIsInTheLogWithItsReason(t *testing.T) {
 	}
 }
 
-func TestASignedDeliveryOfTheQueueHasTheEventsID(t *testing.T) {
+func TestSignedDeliveryHasTheEventsID(t *testing.T) {
 	url, requests := rawReceiver(t, okAnswer)
 	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
 	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte("{}"), To: []event.Destination{{URL: url, WithID: true, Secrets: []string{specSecret}}}}

@@ -139,7 +139,7 @@ func TestADestinationAloneMayUseAllWorkers(t *testing.T) {
 	}
 }
 
-func TestAFullQueueRefusesAndEachDestinationIsJudgedAlone(t *testing.T) {
+func TestFullQueueJudgesEachDestinationAlone(t *testing.T) {
 	g := newGate(t)
 	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{}), Workers: 1, Size: 3})
 	if err := q.Enqueue(notice(g.URL)); err != nil {
@@ -235,7 +235,7 @@ func TestEnqueueIsSafeFromManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestADestinationMayUseAllWorkersWhenTheOthersOnlyHaveDeliveriesInFlight(t *testing.T) {
+func TestDestinationMayUseWorkersThatOthersLeave(t *testing.T) {
 	dead := newGate(t)
 	defer dead.release()
 	healthy := newGate(t)
@@ -261,9 +261,9 @@ func TestADestinationMayUseAllWorkersWhenTheOthersOnlyHaveDeliveriesInFlight(t *
 	}
 }
 
-// TestNineDeadReceiversOfTenLoseNothingOfTheTenth floods nine receivers that hang on real
+// TestNineDeadReceiversLoseNothingOfTheTenth floods nine receivers that hang on real
 // sockets; every event for the tenth arrives, and none waits for the others.
-func TestNineDeadReceiversOfTenLoseNothingOfTheTenth(t *testing.T) {
+func TestNineDeadReceiversLoseNothingOfTheTenth(t *testing.T) {
 	var urls []string
 	for range 9 {
 		g := newGate(t)

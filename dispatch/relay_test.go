@@ -202,7 +202,7 @@ func delivered(t testing.TB, s *file, n int) bool {
 	return err == nil && done == n
 }
 
-func TestABatchsEventsArriveInOrderWhileTheReceiverAccepts(t *testing.T) {
+func TestBatchEventsArriveInOrder(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	old := uuid.New()
@@ -234,7 +234,7 @@ func TestABatchsEventsArriveInOrderWhileTheReceiverAccepts(t *testing.T) {
 	}
 }
 
-func TestABatchWithVeryManyEventsLeavesRoomForTheOthers(t *testing.T) {
+func TestBatchWithManyEventsLeavesRoom(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	giant, small := uuid.New(), uuid.New()
@@ -301,7 +301,7 @@ func (p *published) count() int {
 	return len(p.seqs)
 }
 
-func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
+func TestEventsArePublishedOnceInCommitOrder(t *testing.T) {
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), 1, 2) // before the relay: not live any more
 	p := &published{}
@@ -323,7 +323,7 @@ func TestEventsArePublishedOnceInTheOrderOfTheCommits(t *testing.T) {
 	}
 }
 
-func TestRetryNowAndRetryAllDoNotWaitForTheBackoff(t *testing.T) {
+func TestManualRetriesIgnoreTheBackoff(t *testing.T) {
 	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(_ emitted, try int) (int, string) {
 			if try == 1 {
@@ -370,7 +370,7 @@ func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
 	})
 }
 
-func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
+func TestStopKeepsInFlightDeliveriesPending(t *testing.T) {
 	g := newGate(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	r := NewRelay(RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: g.URL, Sender: NewSender(SenderConfig{})})
@@ -389,9 +389,9 @@ func TestStopCutsOffWhatIsInFlightAndKeepsItPending(t *testing.T) {
 	}
 }
 
-// TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft, with a hanging receiver
+// TestStopWaitsTwoSecondsAndReportsTheRest, with a hanging receiver
 // and with a slow one that accepts, for which the stop waits.
-func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T) {
+func TestStopWaitsTwoSecondsAndReportsTheRest(t *testing.T) {
 	for name, c := range map[string]struct {
 		before  time.Duration // the receiver's time for an answer before the stop, 0 for none
 		after   time.Duration // and from then on, 0 for never
@@ -438,7 +438,7 @@ func TestStopWaitsTwoSecondsForAReceiverThatHangsAndSaysWhatIsLeft(t *testing.T)
 	}
 }
 
-func TestEachLoopOfARelayIsWokenForAnEvent(t *testing.T) {
+func TestEventWakesEachRelayLoop(t *testing.T) {
 	hook := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: hook.URL})

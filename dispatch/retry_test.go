@@ -32,7 +32,7 @@ func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
 	})
 }
 
-func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
+func TestManualRetryPrecedesTheBacklog(t *testing.T) {
 	inBubble(t, "u.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		for n := range boardSize + 500 { // the last ones have no room in memory
@@ -59,7 +59,7 @@ func TestARetryByHandGoesOutBeforeTheBacklog(t *testing.T) {
 	})
 }
 
-func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
+func TestManualRetrySkipsNoEntryOfItsBatch(t *testing.T) {
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		const n = 4 * lineSize // more than a line holds
@@ -82,7 +82,7 @@ func TestARetryByHandSkipsNoEntryOfItsBatch(t *testing.T) {
 	})
 }
 
-func TestRetryAllMovesEverythingInSmallCommitsAndTellsHowMany(t *testing.T) {
+func TestRetryAllCommitsInStepsAndCounts(t *testing.T) {
 	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = 3*upkeepStep + 100
 		emit(t, s, uuid.New(), upTo(n)...)
@@ -135,9 +135,9 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 	})
 }
 
-// TestARetryOfBatchEventsMovesTheirRecordsToo: the log shows the time at which they are
+// TestRetryOfBatchEventsMovesTheirRecords: the log shows the time at which they are
 // sent, and their attempts do not change.
-func TestARetryOfBatchEventsMovesTheirRecordsToo(t *testing.T) {
+func TestRetryOfBatchEventsMovesTheirRecords(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "global", event.OrderNone)
 		later := time.Now().Add(50 * time.Minute)

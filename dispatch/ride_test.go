@@ -10,9 +10,9 @@ import (
 	"postern/event"
 )
 
-// TestOutcomesThatWaitForACommitHoldUpNoOther: the next delivery of an order waits for
+// TestOutcomesAwaitingACommitBlockNoOther: the next delivery of an order waits for
 // the outcome before it, and not for outcomes of neighbours that are not urgent.
-func TestOutcomesThatWaitForACommitHoldUpNoOther(t *testing.T) {
+func TestOutcomesAwaitingACommitBlockNoOther(t *testing.T) {
 	took := func(neighbour bool) (took time.Duration) {
 		inTown(t, func(t *testing.T, c *town) {
 			ordered, other := webhookLane(1), endpointLane(2, "crm")
@@ -43,9 +43,9 @@ type late time.Duration
 
 func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(time.Duration(l)) }
 
-// TestAnEntryThatAPassFoundFirstIsPostedOnce: the tail reaches the entry when it is
+// TestEntryFoundByAPassIsPostedOnce: the tail reaches the entry when it is
 // already delivered.
-func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
+func TestEntryFoundByAPassIsPostedOnce(t *testing.T) {
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
 		defer stopRelay(t, r)
@@ -62,9 +62,9 @@ func TestAnEntryThatAPassFoundFirstIsPostedOnce(t *testing.T) {
 	})
 }
 
-// TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile: the retry is one more attempt,
+// TestRetryLeavesAfterTheLastOutcomeIsStored: the retry is one more attempt,
 // at once, and not that of the backoff.
-func TestARetryGoesOutThoughItTookTheLastOutcomeIntoTheFile(t *testing.T) {
+func TestRetryLeavesAfterTheLastOutcomeIsStored(t *testing.T) {
 	for _, answer := range []int{404, 200} {
 		inTown(t, func(t *testing.T, c *town) {
 			lane := webhookLane(1)

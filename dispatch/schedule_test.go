@@ -99,7 +99,7 @@ func (h *scripted) count() (n int) {
 	return n
 }
 
-func TestTheBackoffIs1s5s15s1m5m15mThenHourlyPlusUpToATenth(t *testing.T) {
+func TestBackoffStepsAreAsDocumented(t *testing.T) {
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" } // no failure of the receiver: no breaker
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -144,7 +144,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 	})
 }
 
-func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
+func TestBackoffBlocksNoLaterEntryOfItsBatch(t *testing.T) {
 	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, try int) (int, string) {
 			if e.N == 1 && try < 4 {
@@ -164,7 +164,7 @@ func TestAnEntryInBackoffDoesNotHoldBackLaterOnesOfItsBatch(t *testing.T) {
 	})
 }
 
-func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
+func TestTenAreInFlightAndOnePerBatch(t *testing.T) {
 	inBubble(t, "f.db", func(t *testing.T, s *file, hook *scripted) {
 		for range 30 {
 			emit(t, s, uuid.New(), 1, 2, 3)
@@ -183,7 +183,7 @@ func TestAtMostTenAreInFlightAndOnePerBatch(t *testing.T) {
 	})
 }
 
-func TestFiveFailuresOpenTheBreakerAndOneProbeAtATimeGoesOut(t *testing.T) {
+func TestFiveFailuresOpenTheBreakerForProbes(t *testing.T) {
 	inBubble(t, "k.db", func(t *testing.T, s *file, hook *scripted) {
 		down := true
 		hook.status = func(emitted, int) (int, string) {
@@ -266,7 +266,7 @@ func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
 	})
 }
 
-func TestAClockThatJumpedBackDoesNotStrandEntries(t *testing.T) {
+func TestClockStepBackStrandsNoEntry(t *testing.T) {
 	inBubble(t, "c.db", func(t *testing.T, s *file, hook *scripted) {
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2)

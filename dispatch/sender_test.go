@@ -79,7 +79,7 @@ func readRequest(r *bufio.Reader) (lines []string, ok bool) {
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
-func TestAnInstanceDeliveryHasTheListedHeadersAndNothingElse(t *testing.T) {
+func TestInstanceDeliveryHasExactlyTheListedHeaders(t *testing.T) {
 	url, requests := rawReceiver(t, okAnswer)
 	q := NewQueue(QueueConfig{Sender: NewSender(SenderConfig{})})
 	n := event.Notice{Kind: event.MessagesUpsert, Body: []byte(`{"a":1}`), InstanceID: 7, InstanceName: "shop", RequestID: "req-1", To: []event.Destination{{URL: url}}}
@@ -102,7 +102,7 @@ func TestAnInstanceDeliveryHasTheListedHeadersAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestABatchDeliveryHasNoInstanceHeadersAndAFreshRequestID(t *testing.T) {
+func TestBatchDeliveryHasAFreshRequestID(t *testing.T) {
 	url, requests := rawReceiver(t, okAnswer)
 	s := NewSender(SenderConfig{})
 	var ids []string
@@ -129,7 +129,7 @@ func TestABatchDeliveryHasNoInstanceHeadersAndAFreshRequestID(t *testing.T) {
 	}
 }
 
-func TestOnly2xxCountsAsSuccessAndRedirectsAreNotFollowed(t *testing.T) {
+func TestOnly2xxSucceedsAndRedirectsAreNotFollowed(t *testing.T) {
 	var second atomic.Int32
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { second.Add(1) }))
 	defer target.Close()
@@ -163,9 +163,9 @@ func TestTheTimeoutCoversTheAnswersBody(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatTakesTheConnectionOverIsARefusal: only 2xx counts, and the sender does
+// TestConnectionTakeoverIsARefusal: only 2xx counts, and the sender does
 // not read what follows the answer.
-func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
+func TestConnectionTakeoverIsARefusal(t *testing.T) {
 	url, _ := rawReceiver(t, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: anything\r\n\r\n")
 	ended := make(chan Outcome, 1)
 	go func() {
@@ -181,9 +181,9 @@ func TestAnAnswerThatTakesTheConnectionOverIsARefusal(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands: not even a connection, of
+// TestStalledHandshakeLeavesNothing: not even a connection, of
 // which each attempt would leave one.
-func TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands(t *testing.T) {
+func TestStalledHandshakeLeavesNothing(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestNothingIsLeftOfADeliveryToAReceiverThatNeverShakesHands(t *testing.T) {
 	}
 }
 
-func TestALongAnswerIsNotReadToItsEnd(t *testing.T) {
+func TestLongAnswerIsNotReadToItsEnd(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		block := bytes.Repeat([]byte("x"), 32<<10)
 		for {
@@ -235,7 +235,7 @@ func TestAnErrorNamesNoURL(t *testing.T) {
 	}
 }
 
-func TestRetryAfterCountsAsSecondsOrDateUpToAnHour(t *testing.T) {
+func TestRetryAfterIsSecondsOrADate(t *testing.T) {
 	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	for in, want := range map[string]time.Duration{
 		"": 0, "0": 0, "7": 7 * time.Second, "3600": time.Hour, "7200": time.Hour, "99999999999999999999999": time.Hour,
@@ -261,7 +261,7 @@ func TestTheGuardLooksAtTheResolvedAddress(t *testing.T) {
 	}
 }
 
-func TestAUserInTheURLIsNotSentAsACredential(t *testing.T) {
+func TestURLUserIsNotSentAsCredential(t *testing.T) {
 	url, requests := rawReceiver(t, okAnswer)
 	o := NewSender(SenderConfig{}).Post(t.Context(), strings.Replace(url, "http://", "http://user:secret@", 1), batchHeaders(event.BatchCreated), nil)
 	if !o.Delivered() {

@@ -10,7 +10,7 @@ import (
 	"postern/delivery/outbox"
 )
 
-func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
+func TestBatchEventsFollowTheGlobalWebhook(t *testing.T) {
 	dead, first, second := newReceiver(t), newReceiver(t), newReceiver(t)
 	dead.set(func(emitted) int { return 503 })
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
@@ -44,8 +44,8 @@ func TestBatchEventsFollowTheGlobalWebhookWhileTheRelayRuns(t *testing.T) {
 	}
 }
 
-// TestAWebhookThatComesAfterTheStopDeliversNothing and blocks no caller.
-func TestAWebhookThatComesAfterTheStopDeliversNothing(t *testing.T) {
+// TestWebhookAddedAfterTheStopDeliversNothing and blocks no caller.
+func TestWebhookAddedAfterTheStopDeliversNothing(t *testing.T) {
 	to := newReceiver(t)
 	s := openStore(t, filepath.Join(t.TempDir(), "p.db"))
 	r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger})

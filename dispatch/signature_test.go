@@ -62,7 +62,7 @@ var plainNames = []string{
 	"Content-Length", "Content-Type", "Host", "User-Agent", "x-instance-id", "x-instance-name", "x-owner-jid", "x-request-id", "x-webhook-event",
 }
 
-func TestWithNeitherSigningNorDurableNoHeaderIsAdded(t *testing.T) {
+func TestUnsignedDeliveryHasNoExtraHeader(t *testing.T) {
 	if got := headerNames(wire(t, event.Destination{}, uuid.New(), "{}")); !slices.Equal(got, plainNames) {
 		t.Errorf("%q", got)
 	}
@@ -103,7 +103,7 @@ func TestWithTwoSecretsEitherVerifies(t *testing.T) {
 	}
 }
 
-func TestAnEventThatCannotBeSignedIsNotSent(t *testing.T) {
+func TestUnsignableEventIsNotSent(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was sent") }))
 	defer srv.Close()
 	for _, secret := range []string{"", "whsec_", "whsec_%%%"} {
@@ -114,7 +114,7 @@ func TestAnEventThatCannotBeSignedIsNotSent(t *testing.T) {
 	}
 }
 
-func TestHeadersOfTheConsumerAreWrittenInLowerCase(t *testing.T) {
+func TestConsumerHeadersAreWrittenInLowerCase(t *testing.T) {
 	got := wire(t, event.Destination{Headers: map[string]string{"X-Api-Key": "k1", "authorization": "Bearer x y"}}, uuid.New(), "{}")
 	for _, want := range []string{"x-api-key: k1", "authorization: Bearer x y"} {
 		if !slices.Contains(got, want) {
@@ -126,9 +126,9 @@ func TestHeadersOfTheConsumerAreWrittenInLowerCase(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheConsumerOverrideNothingAndSplitNothing uses headers that the interface
+// TestConsumerHeadersOverrideNothing uses headers that the interface
 // would refuse.
-func TestHeadersOfTheConsumerOverrideNothingAndSplitNothing(t *testing.T) {
+func TestConsumerHeadersOverrideNothing(t *testing.T) {
 	hostile := map[string]string{
 		"Host": "evil.example", "content-LENGTH": "0", "Content-Type": "text/plain", "content-encoding": "gzip", "User-Agent": "me",
 		"Connection": "close", "transfer-encoding": "chunked", "X-Request-Id": "mine", "x-owner-jid": "o", "x-instance-name": "i", "x-instance-id": "1",
@@ -151,7 +151,7 @@ func TestHeadersOfTheConsumerOverrideNothingAndSplitNothing(t *testing.T) {
 	}
 }
 
-func TestTheBeginningOfAnAnswerThatIsNot2xxIsKeptAsText(t *testing.T) {
+func TestRefusalBodyIsKeptAsText(t *testing.T) {
 	long := strings.Repeat("ä", delivery.MaxAnswer)
 	for name, row := range map[string]struct {
 		status       int

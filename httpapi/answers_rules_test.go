@@ -23,7 +23,7 @@ func answerOf(t *testing.T, res *http.Response) map[string]json.RawMessage {
 	return decoded[map[string]json.RawMessage](t, res)
 }
 
-func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
+func TestInstanceAnswersHaveExactlyTheirFields(t *testing.T) {
 	r, token := online(t)
 	r.as(token, "PUT", "/instance/a/webhook", `{"url":"https://example.org"}`)
 	shape := "connectionStatus createdAt description externalAttributes id name ownerJid phoneLastSeenAt profilePicUrl status updatedAt"
@@ -67,7 +67,7 @@ func TestEachAnswerAboutAnInstanceHasExactlyItsFields(t *testing.T) {
 	same("user token", answerOf(t, r.admin("POST", "/auth/user-token", `{"expiresIn":1}`)), "expiresAt token userId")
 }
 
-func TestConnectTellsOfALoginThatGoesOnAndWhoseAccountItIs(t *testing.T) {
+func TestConnectReportsARunningLogin(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	if first := decoded[instances.ConnectAnswer](t, r.as(token, "GET", "/instance/a/connect", "")); first.AlreadyConnecting || first.AlreadyConnected || first.OwnerJID != nil {
@@ -87,7 +87,7 @@ func TestConnectTellsOfALoginThatGoesOnAndWhoseAccountItIs(t *testing.T) {
 	}
 }
 
-func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
+func TestStatusShowsLastTimesErrorAndReason(t *testing.T) {
 	r, token := online(t)
 	status := func() instances.StatusAnswer {
 		return decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", ""))
@@ -127,7 +127,7 @@ func TestStatusTellsTheLastTimesTheLastErrorAndWhatsAppsReason(t *testing.T) {
 	recent("lastConnectedAt", s.LastConnectedAt)
 }
 
-func TestAnInstanceShowsItsPictureItsTimesAndItsText(t *testing.T) {
+func TestInstanceShowsPictureTimesAndText(t *testing.T) {
 	r, token := online(t)
 	made := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{"instanceName":"b","description":"front desk"}`))
 	if made.Description == nil || *made.Description != "front desk" || made.CreatedAt.IsZero() || made.UpdatedAt != made.CreatedAt {
@@ -159,7 +159,7 @@ func TestLogoutReportsFailedUnlink(t *testing.T) {
 	wantError(t, r.as(token, "DELETE", "/instance/a/logout", ""), 500, "INTERNAL_ERROR")
 }
 
-func TestAnInstanceWithoutANameIsCalledInstanceAndAUUID(t *testing.T) {
+func TestUnnamedInstanceGetsAUUIDName(t *testing.T) {
 	r := newRig(t)
 	made := decoded[instances.CreatedInstance](t, r.admin("POST", "/instance", `{}`))
 	if n := strings.TrimPrefix(made.Name, "instance-"); len(n) != 36 || made.ID != 1 || made.Auth.ID != 1 {
@@ -170,7 +170,7 @@ func TestAnInstanceWithoutANameIsCalledInstanceAndAUUID(t *testing.T) {
 	}
 }
 
-func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
+func TestCausedEventsCarryTheRequestID(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	cause := func(name, method, path, body string, want event.Kind) {
@@ -205,7 +205,7 @@ func TestEachEventThatACallCausesCarriesTheCallsRequestID(t *testing.T) {
 	cause("logout", "DELETE", "/instance/a/logout/a", "", event.ConnectionUpdated)
 }
 
-func TestStatusTellsOfARestrictionUntilItIsLifted(t *testing.T) {
+func TestStatusShowsARestrictionUntilItEnds(t *testing.T) {
 	r, token := online(t)
 	restricted := func() *instances.Restriction {
 		return decoded[instances.StatusAnswer](t, r.as(token, "GET", "/instance/a/connection/status", "")).Restriction
@@ -229,7 +229,7 @@ func TestStatusTellsOfARestrictionUntilItIsLifted(t *testing.T) {
 	}
 }
 
-func TestAChangedWebhookKeepsItsIDAndTellsWhenItWasChanged(t *testing.T) {
+func TestChangedWebhookKeepsItsID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		token := r.instance("a")
@@ -242,7 +242,7 @@ func TestAChangedWebhookKeepsItsIDAndTellsWhenItWasChanged(t *testing.T) {
 	})
 }
 
-func TestALoginByPairingCodeCarriesTheRequestIDOfItsCall(t *testing.T) {
+func TestPairingCodeLoginCarriesTheRequestID(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	req := httptest.NewRequest("GET", "/instance/a/connect/code/4915112345678", nil)
@@ -260,7 +260,7 @@ func TestALoginByPairingCodeCarriesTheRequestIDOfItsCall(t *testing.T) {
 	}
 }
 
-func TestAPairedInstanceIsLoggedInBeforeItsFirstDial(t *testing.T) {
+func TestPairedInstanceIsLoggedInBeforeDialling(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	err := r.registry.Report(t.Context(), 1, event.Fact{

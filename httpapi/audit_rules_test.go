@@ -10,8 +10,8 @@ import (
 	"postern/httpapi/operator"
 )
 
-// TestTheAuditLogIsFilteredByWhoWhatToWhatAndWhen
-func TestTheAuditLogIsFilteredByWhoWhatToWhatAndWhen(t *testing.T) {
+// TestAuditLogFilters
+func TestAuditLogFilters(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["webhook","manage"]}`)

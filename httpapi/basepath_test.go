@@ -13,7 +13,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Query", r.URL.RawQuery)
 }
 
-func TestEveryPathIsServedWithItsBaseAndWithout(t *testing.T) {
+func TestPathsAreServedWithAndWithoutTheBase(t *testing.T) {
 	h, err := Below(http.HandlerFunc(echo), "/a/postern")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestEveryPathIsServedWithItsBaseAndWithout(t *testing.T) {
 	}
 }
 
-func TestTheBaseItselfLeadsToThePageBelowIt(t *testing.T) {
+func TestBaseLeadsToThePageBelowIt(t *testing.T) {
 	h, err := Below(http.HandlerFunc(echo), "/postern")
 	if err != nil {
 		t.Fatal(err)
@@ -65,8 +65,8 @@ func TestTheBaseItselfLeadsToThePageBelowIt(t *testing.T) {
 	}
 }
 
-// TestABaseThatIsAPathOfTheInterfaceIsRefused in any case, because legacy paths are case-insensitive.
-func TestABaseThatIsAPathOfTheInterfaceIsRefused(t *testing.T) {
+// TestBaseThatIsAnAPIPathIsRefused in any case, because legacy paths are case-insensitive.
+func TestBaseThatIsAnAPIPathIsRefused(t *testing.T) {
 	for _, base := range []string{"/instance", "/INSTANCE/x", "/docs", "/metrics", "/ws", "/sandbox/y", "/dashboard", "/mcp", "/chat", "/health", "/admin", "/openapi.json"} {
 		if _, err := Below(http.HandlerFunc(echo), base); err == nil {
 			t.Errorf("%s is taken", base)

@@ -13,9 +13,9 @@ import (
 
 const contractBatch = `{"name":"all","instances":["a"],"recipients":["491740000001"],"message":{"type":"text","payload":{"text":"hi"}},"autoStart":false}`
 
-// TestEveryReadOfABatchHasTheSameFields compares the routes that answer with a
+// TestReadsOfABatchHaveTheSameFields compares the routes that answer with a
 // batch, in lists or alone, with the one that created it.
-func TestEveryReadOfABatchHasTheSameFields(t *testing.T) {
+func TestReadsOfABatchHaveTheSameFields(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	created := decoded[map[string]any](t, r.do("POST", "/message/batches", contractBatch))
@@ -58,8 +58,8 @@ func TestEveryReadOfABatchHasTheSameFields(t *testing.T) {
 	}
 }
 
-// TestAPageHas50RecordsUnlessAskedForFrom1To200 covers the list of batches and the items of one.
-func TestAPageHas50RecordsUnlessAskedForFrom1To200(t *testing.T) {
+// TestPageSizeIs50From1To200 covers the list of batches and the items of one.
+func TestPageSizeIs50From1To200(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	recipients := make([]string, 51)
@@ -81,7 +81,7 @@ func TestAPageHas50RecordsUnlessAskedForFrom1To200(t *testing.T) {
 	}
 }
 
-func TestAnyUserMaySendFromAnyInstanceAndOwnsTheBatch(t *testing.T) {
+func TestAnyUserMayUseAnyInstance(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	for range 2 {
@@ -96,7 +96,7 @@ func TestAnyUserMaySendFromAnyInstanceAndOwnsTheBatch(t *testing.T) {
 	}
 }
 
-func TestARecipientThatNoBatchMaySendToRefusesTheWholeBatch(t *testing.T) {
+func TestRecipientNotAllowedRefusesTheBatch(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	for what, recipient := range map[string]string{

@@ -51,7 +51,7 @@ func TestABatchIsCreatedAsAskedFor(t *testing.T) {
 	}
 }
 
-func TestABatchThatIsMalformedIs400AndOneThatBreaksARuleIs422(t *testing.T) {
+func TestMalformedBatchIs400AndBrokenRule422(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	cases := []struct {
@@ -121,7 +121,7 @@ func TestABatchMayBeLargerThanOtherBodies(t *testing.T) {
 	}
 }
 
-func TestSeveralMessagesAreAnArrayOfUpToFive(t *testing.T) {
+func TestUpToFiveMessagesAreAnArray(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	text := `{"type":"text","payload":{"text":"hi"}}`

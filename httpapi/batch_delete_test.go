@@ -22,7 +22,7 @@ func (r *rig) wantDeleted(token string, id uuid.UUID) {
 	}
 }
 
-func TestABatchIsDeletedByItsOwnerOnceItIsFinal(t *testing.T) {
+func TestOwnerDeletesAFinalBatch(t *testing.T) {
 	r := newRig(t)
 	b, other := r.create("one"), r.create("two")
 	path := "/message/batches/" + b.ID.String()
@@ -52,7 +52,7 @@ func TestABatchIsDeletedByItsOwnerOnceItIsFinal(t *testing.T) {
 
 // A client that never received the answer repeats a creation after its batch was deleted: this makes no second batch, which
 // would send everything again.
-func TestARepeatedCreationOfADeletedBatchMakesNoOther(t *testing.T) {
+func TestRepeatedCreationOfDeletedBatchCreatesNothing(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	const body = `{"name":"n","instances":["a"],"recipients":["4915111111111"],"message":{"type":"text","payload":{"text":"hi"}},"autoStart":false}`
@@ -72,7 +72,7 @@ func TestARepeatedCreationOfADeletedBatchMakesNoOther(t *testing.T) {
 	}
 }
 
-func TestAnOperatorListsPausesAndStopsTheBatchesOfAllUsers(t *testing.T) {
+func TestOperatorControlsBatchesOfAllUsers(t *testing.T) {
 	r := newRig(t)
 	mine := r.create("mine")
 	owner := r.user

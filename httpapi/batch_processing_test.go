@@ -80,7 +80,7 @@ func (w closingWriter) Write(p []byte) (int, error) {
 	return n, errors.Join(err, w.s.Close())
 }
 
-func TestAnAnswerThatCannotGoOnIsBrokenOffAndNotEnded(t *testing.T) {
+func TestAbortedAnswerIsNotEndedOrderly(t *testing.T) {
 	r := newRig(t)
 	path := "/message/batches/" + r.drafted(1200).ID.String() + "/processing"
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -102,7 +102,7 @@ func TestAnAnswerThatCannotGoOnIsBrokenOffAndNotEnded(t *testing.T) {
 	}
 }
 
-func TestAClientThatStopsReadingAnAnswerIsCutOff(t *testing.T) {
+func TestClientThatStopsReadingIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		v := r.drafted(1200)

@@ -8,8 +8,8 @@ import (
 	"postern/batch"
 )
 
-// TestEventsOfABatchOfSeveralNameTheKeysInstances and do not change otherwise.
-func TestEventsOfABatchOfSeveralNameTheKeysInstances(t *testing.T) {
+// TestBatchEventsNameOnlyTheKeysInstances and do not change otherwise.
+func TestBatchEventsNameOnlyTheKeysInstances(t *testing.T) {
 	r := newRig(t)
 	r.instance("mine")
 	r.instance("foreign")

@@ -81,7 +81,7 @@ func decoded[T any](t testing.TB, res *http.Response) T {
 	return v
 }
 
-func TestABatchIsReadByItsOwnerAndUnknownToOthers(t *testing.T) {
+func TestBatchIsUnknownToOtherUsers(t *testing.T) {
 	r := newRig(t)
 	b := r.create("one")
 	path := "/message/batches/" + b.ID.String()
@@ -101,7 +101,7 @@ func TestABatchIsReadByItsOwnerAndUnknownToOthers(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoUUIDNamesNoBatchAndNoItem(t *testing.T) {
+func TestNonUUIDNamesNoBatchOrItem(t *testing.T) {
 	r := newRig(t)
 	b := r.create("one")
 	for _, p := range []string{"x", "x/items", "x/items/y", "x/attempts", b.ID.String() + "/items/y", "urn:uuid:" + b.ID.String()} {
@@ -109,7 +109,7 @@ func TestWhatIsNoUUIDNamesNoBatchAndNoItem(t *testing.T) {
 	}
 }
 
-func TestEveryBatchFieldThatHasAValueIsPresentOverREST(t *testing.T) {
+func TestSetBatchFieldsArePresentOverREST(t *testing.T) {
 	r := newRig(t)
 	b := r.create("one")
 	got := decoded[map[string]json.RawMessage](t, r.do("GET", "/message/batches/"+b.ID.String(), ""))
@@ -131,7 +131,7 @@ func TestEveryBatchFieldThatHasAValueIsPresentOverREST(t *testing.T) {
 	}
 }
 
-func TestBatchesAreListedByQueryAndByBodyAlike(t *testing.T) {
+func TestBatchListsByQueryAndBodyAgree(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"one", "two", "three"} {
 		r.create(name)
@@ -206,7 +206,7 @@ func TestBatchControlsFollowTheStateMachine(t *testing.T) {
 	wantError(t, r.do("POST", path+"/start", ""), 409, "INVALID_BATCH_TRANSITION")
 }
 
-func TestUserTokensAreIssuedToTheHolderOfTheKey(t *testing.T) {
+func TestUserTokensRequireTheKey(t *testing.T) {
 	r := newRig(t)
 	issue := func(body string) *http.Response {
 		req := httptest.NewRequest("POST", "/auth/user-token", strings.NewReader(body))

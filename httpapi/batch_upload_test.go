@@ -42,14 +42,14 @@ func upload(t *testing.T, size int, script func(t *testing.T, r *rig, c net.Conn
 	})
 }
 
-func TestAClientThatGoesAwayInTheMiddleOfABatchLeavesNothing(t *testing.T) {
+func TestClientLeavingMidBatchLeavesNothing(t *testing.T) {
 	body := batchBody("recipients", `["4915112345678"`+strings.Repeat(`,"4915112345679"`, 50_000)+`]`)
 	upload(t, len(body), func(_ *testing.T, _ *rig, c net.Conn) {
 		_, _ = io.WriteString(c, body[:len(body)-1])
 	})
 }
 
-func TestABatchWhoseRecipientsDripInIsCutOffWithTheBody(t *testing.T) {
+func TestSlowRecipientsAreCutOffWithTheBody(t *testing.T) {
 	upload(t, 1<<20, func(t *testing.T, _ *rig, c net.Conn) {
 		_, _ = io.WriteString(c, `{"recipients":["4915112345678"`)
 		dripped := make(chan struct{})
@@ -71,7 +71,7 @@ func TestABatchWhoseRecipientsDripInIsCutOffWithTheBody(t *testing.T) {
 	})
 }
 
-func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T) {
+func TestBodyTooLargeIs413AndTooManyRecipients422(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	many := `["4915112345678"` + strings.Repeat(`,"4915112345678"`, defaultMaxRecipients) + `]`
@@ -80,8 +80,8 @@ func TestABodyTooLargeForAnyBatchIs413AndOneTooManyRecipientsIs422(t *testing.T)
 	wantError(t, r.do("POST", "/message/batches", batchBody("recipients", huge)), 413, "BODY_TOO_LARGE")
 }
 
-// TestEntriesThatAreNotKeptAreCheckedAllTheSame keeps two entries of four.
-func TestEntriesThatAreNotKeptAreCheckedAllTheSame(t *testing.T) {
+// TestDiscardedEntriesAreValidatedToo keeps two entries of four.
+func TestDiscardedEntriesAreValidatedToo(t *testing.T) {
 	var in batches.BatchRequest
 	body := batchBody("recipients", `["1","2","3","4"]`)
 	if err := strict.Decode(strings.NewReader(body), &in, strict.Options{MaxEntries: 2}); err != nil || in.Recipients.Len() != 2 || in.Recipients.At(0)+in.Recipients.At(1) != "12" {

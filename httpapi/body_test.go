@@ -8,8 +8,8 @@ import (
 	"postern/httpapi/strict"
 )
 
-// TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem, nor be invisible in it: the caller chooses them.
-func TestTheNamesOfIgnoredFieldsCannotEndTheHeaderThatTellsThem(t *testing.T) {
+// TestIgnoredFieldNamesCannotBreakTheHeader, nor be invisible in it: the caller chooses them.
+func TestIgnoredFieldNamesCannotBreakTheHeader(t *testing.T) {
 	read := func(body string) string {
 		o := strict.Options{Ignored: &strict.Ignored{}}
 		if err := strict.Decode(strings.NewReader(body), &struct{}{}, o); err != nil {

@@ -155,7 +155,7 @@ func TestChatCallsReachTheAccount(t *testing.T) {
 	})
 }
 
-func TestMessagesOfSeveralSendersAreMarkedAsReadByOneReceiptEach(t *testing.T) {
+func TestReadReceiptsAreOnePerSender(t *testing.T) {
 	r, token, d := doing(t)
 	body := `{"readMessages":[{"remoteJid":"1-2@g.us","id":"X","participant":"77@lid"},{"remoteJid":"4915112345678","id":"Y"},{"remoteJid":"1-2@g.us","id":"Z","participant":"77@lid"}]}`
 	if res := r.as(token, "POST", chatPath+"read-message", body); res.StatusCode != 200 {
@@ -216,7 +216,7 @@ func TestABadChatCallAsksForNothing(t *testing.T) {
 	})
 }
 
-func TestWhatWhatsAppAnswersToAChatCallHasItsCode(t *testing.T) {
+func TestChatCallErrorsHaveTheirCodes(t *testing.T) {
 	r, token, d := doing(t)
 	for _, c := range []struct {
 		err    error
@@ -238,7 +238,7 @@ func TestWhatWhatsAppAnswersToAChatCallHasItsCode(t *testing.T) {
 	}
 }
 
-func TestAnAccountKnowsTheRequestIDOfWhatItIsAskedToDo(t *testing.T) {
+func TestAccountGetsTheRequestIDOfTheCall(t *testing.T) {
 	r, token, d := doing(t)
 	req := httptest.NewRequest(http.MethodPost, "/instance/a/chat/pin", strings.NewReader(`{"chat":"4915155500003","pinned":true}`))
 	req.Header.Set("Authorization", "Bearer "+token)

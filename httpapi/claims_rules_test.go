@@ -36,7 +36,7 @@ func claimsOf(t *testing.T, token string) map[string]json.RawMessage {
 	return c
 }
 
-func TestAnInstanceTokenSaysItsNameWhenItWasIssuedAndARandomID(t *testing.T) {
+func TestInstanceTokenHasNameTimeAndRandomID(t *testing.T) {
 	r := newRig(t)
 	ids := map[string]bool{}
 	for _, token := range []string{r.instance("a"), decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", "")).Token} {
@@ -55,7 +55,7 @@ func TestAnInstanceTokenSaysItsNameWhenItWasIssuedAndARandomID(t *testing.T) {
 	}
 }
 
-func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
+func TestUserTokenNamesUserAndExpiry(t *testing.T) {
 	r := newRig(t)
 	user := uuid.New()
 	got := decoded[operator.UserToken](t, r.admin("POST", "/auth/user-token", `{"userId":"`+user.String()+`","expiresIn":3600}`))
@@ -76,8 +76,8 @@ func TestAUserTokenNamesItsUserAndExpiresWhenTheAnswerSays(t *testing.T) {
 	}
 }
 
-// TestNoAnswerIsKeptByACacheOrTakenForAnotherType, because answers contain tokens, and files from strangers.
-func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
+// TestAnswersAreNotCachedOrSniffed, because answers contain tokens, and files from strangers.
+func TestAnswersAreNotCachedOrSniffed(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/instance", "/health", "/nowhere"} {
 		h := r.admin("GET", path, "").Header
@@ -87,8 +87,8 @@ func TestNoAnswerIsKeptByACacheOrTakenForAnotherType(t *testing.T) {
 	}
 }
 
-// TestTheTimeForABodyDoesNotBoundTheHandler: a send may take longer than the time limit of its body.
-func TestTheTimeForABodyDoesNotBoundTheHandler(t *testing.T) {
+// TestBodyTimeoutDoesNotBoundTheHandler: a send may take longer than the time limit of its body.
+func TestBodyTimeoutDoesNotBoundTheHandler(t *testing.T) {
 	slowlyWith(t, func(c *rest.Call) error {
 		if err := c.NoBody(); err != nil {
 			return err

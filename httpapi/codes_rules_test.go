@@ -176,7 +176,7 @@ func TestEveryCodeIsDescribed(t *testing.T) {
 	}
 }
 
-func TestACodeIsDescribedOnceAndInWholeSentences(t *testing.T) {
+func TestCodesAreDescribedInWholeSentences(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Codes() {
 		if seen[c.Code] {
@@ -199,7 +199,7 @@ func TestTheDescribedStatusIsTheAnsweredOne(t *testing.T) {
 	}
 }
 
-func TestEvery503AndEvery429NamesATimeToTryAgain(t *testing.T) {
+func Test503And429HaveRetryAfter(t *testing.T) {
 	for _, c := range Codes() {
 		if (c.Status == 503 || c.Status == 429) != (c.RetryAfter > 0) {
 			t.Errorf("%s: status %d with RetryAfter %d", c.Code, c.Status, c.RetryAfter)

@@ -22,7 +22,7 @@ import (
 	"postern/httpapi/sockets"
 )
 
-func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testing.T) {
+func TestConsoleSocketChecksAreInOrder(t *testing.T) {
 	r := newRig(t)
 	key := func(h http.Header) { h.Set("Apikey", testKey) }
 	bearing := func(token string) func(http.Header) {
@@ -62,9 +62,9 @@ func TestTheConsoleAsksForTheKeyThenTheUpgradeThenTheQueryThenTheOrigin(t *testi
 	}
 }
 
-// TestWhatTheConsoleTellsIsWhatTheDocumentSays: every message matches the type from which the document is made, and no instance
+// TestConsoleMessagesMatchTheDocument: every message matches the type from which the document is made, and no instance
 // includes its token.
-func TestWhatTheConsoleTellsIsWhatTheDocumentSays(t *testing.T) {
+func TestConsoleMessagesMatchTheDocument(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	rec, err := r.registry.ByName("a")

@@ -59,7 +59,7 @@ func TestOneTextForEveryCauseOf401(t *testing.T) {
 	}
 }
 
-func TestA401AsksForABearerWhereOneIsAcceptedAndNowhereElse(t *testing.T) {
+func Test401AsksForBearerOnlyWhereAccepted(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
 		if row.Auth == rest.Public || row.Auth == rest.Handshake || row.Auth == rest.PortalLink {
@@ -110,7 +110,7 @@ func TestAnEmptyOrEscapedPathParameterIs404(t *testing.T) {
 	}
 }
 
-func TestAPathThatNamesTheInstanceTwiceNeedsBothEqual(t *testing.T) {
+func TestInstanceNamedTwiceInPathMustAgree(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.as(token, "DELETE", "/instance/a/logout/b", ""), 404, "NOT_FOUND")
@@ -197,7 +197,7 @@ func takesAnyField(row rest.Route) bool {
 	return types()[row.In].Open
 }
 
-func TestABodyOf1MiBIsTakenAndOneByteMoreIs413(t *testing.T) {
+func TestBodyLimitIsExactly1MiB(t *testing.T) {
 	r := newRig(t)
 	fill := func(n int) string {
 		const head, tail = `{"instanceName":"a"`, `}`

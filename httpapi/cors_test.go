@@ -9,7 +9,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestPagesOfTheOriginsThatAreNamedMayCallAndNoOthers(t *testing.T) {
+func TestOnlyNamedOriginsMayCall(t *testing.T) {
 	r := newRig(t)
 	const ours = "https://app.example.org"
 	h := rest.AllowOrigins(r.h, []string{"https://other.example", ours})

@@ -88,7 +88,7 @@ func deliveryIDs(p deliveryPage) (all []uint64) {
 	return all
 }
 
-func TestABadFilterOfDeliveriesIsRefusedByItsNameAndRule(t *testing.T) {
+func TestBadDeliveryFilterIsNamed(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	for query, want := range map[string]string{
@@ -125,7 +125,7 @@ func TestABadFilterOfDeliveriesIsRefusedByItsNameAndRule(t *testing.T) {
 	}
 }
 
-func TestADeliveryHasExactlyItsFieldsAndNullWhereThereIsNothing(t *testing.T) {
+func TestDeliveryHasExactlyItsFields(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	started := time.Now().UTC().Truncate(time.Millisecond)
@@ -169,7 +169,7 @@ func TestADeliveryHasExactlyItsFieldsAndNullWhereThereIsNothing(t *testing.T) {
 	}
 }
 
-func TestADeliveryIsShownWithItsExactBodyAndAttempts(t *testing.T) {
+func TestDeliveryShowsExactBodyAndAttempts(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	const body = `{"event":"messages.upsert","data":{"text":"<a href=\"x\">& ü \u2028</a>"}}`
@@ -204,9 +204,9 @@ func TestADeliveryIsShownWithItsExactBodyAndAttempts(t *testing.T) {
 	}
 }
 
-// TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook: deliveries of another instance and those to the global webhook do
+// TestInstanceLogExcludesTheOperatorsWebhook: deliveries of another instance and those to the global webhook do
 // not exist for it, on any route.
-func TestAnInstanceSeesItsOwnLogWithoutTheOperatorsWebhook(t *testing.T) {
+func TestInstanceLogExcludesTheOperatorsWebhook(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.instance("b")
@@ -311,7 +311,7 @@ func TestCursorsOfDeliveriesStayValidWhileRecordsCome(t *testing.T) {
 	}
 }
 
-func TestARetryAnswersTheRecordThatIsPendingAgain(t *testing.T) {
+func TestRetryAnswersThePendingRecord(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.inLog(aboutEvent{}.notice(1), toWebhook, delivery.Failed, delivery.Attempt{Status: 500, Error: "receiver answered 500"})
@@ -378,9 +378,9 @@ func TestRetryWithoutDestinationIsRefused(t *testing.T) {
 	}
 }
 
-// TestTheDeliveriesOfOthersAreNotThereForARetry: neither another instance's nor the operator's, in any state, with or without
+// TestForeignDeliveriesCannotBeRetried: neither another instance's nor the operator's, in any state, with or without
 // their bodies.
-func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
+func TestForeignDeliveriesCannotBeRetried(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.instance("b")
@@ -397,8 +397,8 @@ func TestTheDeliveriesOfOthersAreNotThereForARetry(t *testing.T) {
 	}
 }
 
-// TestWithTheLogOffOnlyPendingDeliveriesAreKnown: lists are empty, and no delivery can be sent again.
-func TestWithTheLogOffOnlyPendingDeliveriesAreKnown(t *testing.T) {
+// TestDisabledLogShowsOnlyPendingDeliveries: lists are empty, and no delivery can be sent again.
+func TestDisabledLogShowsOnlyPendingDeliveries(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	off, err := delivery.Open(r.store, delivery.Config{Outbox: r.box})

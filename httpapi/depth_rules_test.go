@@ -17,9 +17,9 @@ func levels(n int) string {
 	return `{"anything":` + strings.Repeat(`[`, n-1) + strings.Repeat(`]`, n-1) + `}`
 }
 
-// TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults iterates over the table, so that it covers new
+// TestTooDeepJSONIsRefusedFirst iterates over the table, so that it covers new
 // routes.
-func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing.T) {
+func TestTooDeepJSONIsRefusedFirst(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	walked := 0
@@ -57,9 +57,9 @@ func TestEveryBodyOfJSONThatNestsTooDeepIsRefusedBeforeItsOtherFaults(t *testing
 	}
 }
 
-// TestAFieldOfAFormIsADocumentOfItsOwn: its depth counts from its own first bracket, and a text may contain any number
+// TestFormFieldIsADocumentOfItsOwn: its depth counts from its own first bracket, and a text may contain any number
 // of brackets.
-func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
+func TestFormFieldIsADocumentOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	for _, row := range routes() {
@@ -79,9 +79,9 @@ func TestAFieldOfAFormIsADocumentOfItsOwn(t *testing.T) {
 	wantError(t, r.form("/instance/some-instance/send/media-file", token, body, kind), 400, "MISSING_FIELD")
 }
 
-// TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep: recipients are kept as they are read, so the depth is checked
+// TestTooDeepBatchStreamIsRefusedAtOnce: recipients are kept as they are read, so the depth is checked
 // during the reading.
-func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
+func TestTooDeepBatchStreamIsRefusedAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	many := strings.Repeat(`"4917400000001",`, 50_000)
@@ -97,9 +97,9 @@ func TestTheStreamOfABatchIsRefusedAsSoonAsItNestsTooDeep(t *testing.T) {
 	}
 }
 
-// TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength: unknown fields of a legacy path are ignored, and each has
+// TestManyFieldsAreDecodedInLinearTime: unknown fields of a legacy path are ignored, and each has
 // to be distinguished from those before it.
-func TestABodyOfManyFieldsIsReadInTimeThatGrowsWithItsLength(t *testing.T) {
+func TestManyFieldsAreDecodedInLinearTime(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	var body strings.Builder

@@ -27,9 +27,9 @@ func (r *rig) instanceOnDisk(name string) (token string) {
 	return made.Token.Value
 }
 
-// TestNoFileIsAcceptedWhileTheDiskIsNearlyFull: each form ends where its file begins, so an answer other than
+// TestNearlyFullDiskRefusesFiles: each form ends where its file begins, so an answer other than
 // DISK_FULL means that the file was read.
-func TestNoFileIsAcceptedWhileTheDiskIsNearlyFull(t *testing.T) {
+func TestNearlyFullDiskRefusesFiles(t *testing.T) {
 	r := newRigOnDisk(t, math.MaxUint64)
 	token := r.instanceOnDisk("a")
 	r.line.paired.Store(true)
@@ -53,7 +53,7 @@ func TestNoFileIsAcceptedWhileTheDiskIsNearlyFull(t *testing.T) {
 	}
 }
 
-func TestAFormThatAnnouncesTooMuchIsNotRead(t *testing.T) {
+func TestTooLargeFormIsNotRead(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	req := httptest.NewRequest("POST", "/instance/a/media/uploads", brokenOff{})

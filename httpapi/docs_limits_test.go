@@ -13,10 +13,10 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse varies the example of every body: each field in turn is omitted,
+// TestExactlyWhatTheDocumentForbidsIsRefused varies the example of every body: each field in turn is omitted,
 // gets another type, and is set to a limit of its schema and just beyond it. The program must refuse exactly what the
 // document forbids.
-func TestWhatTheOpenAPIDocumentForbidsIsRefusedAndNothingElse(t *testing.T) {
+func TestExactlyWhatTheDocumentForbidsIsRefused(t *testing.T) {
 	r, token, _ := doing(t)
 	r.instance("sales")
 	chat := rest.ExampleJID

@@ -15,9 +15,9 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes calls every operation with each of its parameters: with the example, which it
+// TestQueryParametersMatchTheDocument calls every operation with each of its parameters: with the example, which it
 // must know, and with values that the schema forbids, which it must refuse, as it refuses any other name.
-func TestTheQueryParametersOfTheDocumentAreThoseOfTheRoutes(t *testing.T) {
+func TestQueryParametersMatchTheDocument(t *testing.T) {
 	r, token, _ := doing(t)
 	chat := rest.ExampleJID
 	r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})

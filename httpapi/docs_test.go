@@ -77,7 +77,7 @@ func documentBy(t *testing.T, make func(server, version string) ([]byte, error))
 	return doc
 }
 
-func TestEveryRouteAndAliasIsInAnOpenAPIDocument(t *testing.T) {
+func TestRoutesAndAliasesAreDocumented(t *testing.T) {
 	current, older := theDocument(t), documentBy(t, OpenAPIAliases)
 	if current.OpenAPI != "3.1.0" || older.OpenAPI != "3.1.0" {
 		t.Errorf("versions %q and %q", current.OpenAPI, older.OpenAPI)
@@ -230,7 +230,7 @@ func eachSchema(v any, at string, visit func(at string, s object)) {
 	}
 }
 
-func TestEveryEventIsAWebhookWithAnIDAndWithoutACredential(t *testing.T) {
+func TestEventsAreDocumentedWebhooksWithoutCredential(t *testing.T) {
 	doc := theDocument(t)
 	ids := map[string]bool{}
 	for _, d := range event.Catalogue() {
@@ -248,7 +248,7 @@ func TestEveryEventIsAWebhookWithAnIDAndWithoutACredential(t *testing.T) {
 	}
 }
 
-func TestTheOpenAPIDocumentTellsWhatTheDecoderReads(t *testing.T) {
+func TestDocumentMatchesTheDecoder(t *testing.T) {
 	doc := theDocument(t)
 	for name, words := range map[string][]string{
 		"CreateBatchRequest": {`"required":["instances","message","name","recipients"]`, `"autoStart":{`, `"maxLength":255`, `"additionalProperties":false`},

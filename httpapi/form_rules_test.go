@@ -102,9 +102,9 @@ func TestEveryFormIsReadStrictly(t *testing.T) {
 	}
 }
 
-// TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON: the only remaining reason for a refusal is that the instance is
+// TestEmptyFormFieldAndJSONNullAreAbsent: the only remaining reason for a refusal is that the instance is
 // not connected.
-func TestAnEmptyFieldOfAFormIsAbsentAndSoIsANullOfJSON(t *testing.T) {
+func TestEmptyFormFieldAndJSONNullAreAbsent(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	photo, err := os.ReadFile(filepath.Join("..", "media", "testdata", "photo.jpg"))
@@ -161,7 +161,7 @@ func renamed(parts []part, name string) (all []part) {
 	return all
 }
 
-func TestAFileOfAnotherTypeThanItIsSentAsIsRefused(t *testing.T) {
+func TestFileOfAnotherTypeIsRefused(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("some-instance")
 	file := func(text string, fields ...part) (body []byte, contentType string) {

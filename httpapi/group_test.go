@@ -150,7 +150,7 @@ func (r *rig) refuses(t *testing.T, token string, d *doer, rows []refusedCall) {
 	}
 }
 
-func TestWhatWhatsAppSaysToAGroupCallHasItsCode(t *testing.T) {
+func TestGroupCallErrorsHaveTheirCodes(t *testing.T) {
 	r, token, d := doing(t)
 	for _, c := range []struct {
 		err    error
@@ -173,7 +173,7 @@ func TestWhatWhatsAppSaysToAGroupCallHasItsCode(t *testing.T) {
 	}
 }
 
-func TestAGroupIsMadeOnceForOneIdempotencyKey(t *testing.T) {
+func TestGroupIsMadeOncePerIdempotencyKey(t *testing.T) {
 	r, token, d := doing(t)
 	const body = `{"subject":"x","participants":["4915112345678"]}`
 	first := r.keyed(token, "k", "/instance/a/group", body)
@@ -200,7 +200,7 @@ func TestAGroupIsMadeOnceForOneIdempotencyKey(t *testing.T) {
 }
 
 // A crash before the answer then leaves the outcome unknown, and no retry makes a second one.
-func TestTheKeyOfACreationIsInTheFileBeforeWhatsAppIsAsked(t *testing.T) {
+func TestCreationKeyIsStoredBeforeTheCall(t *testing.T) {
 	for path, body := range map[string]string{
 		"/instance/a/group": `{"subject":"x","participants":["4915112345678"]}`, "/instance/a/label": `{"name":"x"}`,
 	} {
@@ -216,7 +216,7 @@ func TestTheKeyOfACreationIsInTheFileBeforeWhatsAppIsAsked(t *testing.T) {
 	}
 }
 
-func TestAGroupPictureOfAFormIsASquareJPEG(t *testing.T) {
+func TestFormGroupPictureIsASquareJPEG(t *testing.T) {
 	r, token, d := doing(t)
 	var raw bytes.Buffer
 	if err := png.Encode(&raw, image.NewGray(image.Rect(0, 0, 40, 20))); err != nil {

@@ -40,7 +40,7 @@ func from(a http.Handler, address, path string, header ...string) *http.Response
 	return do(a, req)
 }
 
-func TestAfterTenWrongCredentialsInAMinuteFurtherOnesAre429AndARightOnePasses(t *testing.T) {
+func TestTenWrongCredentialsAMinuteCause429(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logs bytes.Buffer
 		a := guarded(t, &logs, 10)
@@ -124,8 +124,8 @@ func TestEveryRouteWithACredentialCountsGuesses(t *testing.T) {
 	}
 }
 
-// TestTheLogLineOfARefusalHasTheClientsAddress before any text that the client sent.
-func TestTheLogLineOfARefusalHasTheClientsAddress(t *testing.T) {
+// TestRefusalLogLineHasTheClientsAddress before any text that the client sent.
+func TestRefusalLogLineHasTheClientsAddress(t *testing.T) {
 	var logs bytes.Buffer
 	a := guarded(t, &logs, 10)
 	for _, c := range []struct {
@@ -150,7 +150,7 @@ func TestTheLogLineOfARefusalHasTheClientsAddress(t *testing.T) {
 	}
 }
 
-func TestARetryAfterOfTheAnswerIsInWholeSecondsAndNeverZero(t *testing.T) {
+func TestRetryAfterIsWholeSecondsAboveZero(t *testing.T) {
 	for wait, want := range map[time.Duration]int{1: 1, time.Second: 1, time.Second + 1: 2, 50 * time.Second: 50} {
 		if got := rest.Bare(rest.Config{}).SecondsToWait(rest.Error{Code: rest.CodeTooManyFailures, Wait: wait}); got != want {
 			t.Errorf("%v: %s", wait, strconv.Itoa(got))

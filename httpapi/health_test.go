@@ -19,7 +19,7 @@ import (
 	"postern/store"
 )
 
-func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
+func TestFullDiskRefusesWorkAndReadyExplains(t *testing.T) {
 	r := newRigOnDisk(t, math.MaxUint64)
 	wantError(t, r.admin("POST", "/instance", `{"instanceName":"a"}`), 503, "DISK_FULL")
 	wantError(t, r.do("POST", "/message/batches", batchBody("instances", `["a"]`)), 503, "DISK_FULL")
@@ -34,7 +34,7 @@ func TestAFullDiskRefusesNewWorkAndReadyTellsWhy(t *testing.T) {
 	}
 }
 
-func TestReadyTellsWhenTheDataFileTakesNoChanges(t *testing.T) {
+func TestReadyReportsAReadOnlyDataFile(t *testing.T) {
 	r := newRig(t)
 	hangs, heal := make(chan struct{}), make(chan struct{})
 	done := make(chan error)
@@ -96,7 +96,7 @@ func TestHealthAndReadyNeedNoCredential(t *testing.T) {
 	}
 }
 
-func TestTheListenerOfTheMetricsHasTheOneErrorBodyToo(t *testing.T) {
+func TestMetricsListenerHasTheCommonErrorBody(t *testing.T) {
 	h := NewMetrics(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x 1") }), slog.New(slog.DiscardHandler))
 	if res := do(h, httptest.NewRequest("GET", "/metrics", nil)); res.StatusCode != 200 || res.Header.Get("x-request-id") == "" {
 		t.Errorf("got %d, x-request-id %q", res.StatusCode, res.Header.Get("x-request-id"))
@@ -147,7 +147,7 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
+func TestPanicMidAnswerIsNotAWholeAnswer(t *testing.T) {
 	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
 		_, _ = io.WriteString(c.Response, "half")
 		_ = http.NewResponseController(c.Response).Flush()
@@ -161,7 +161,7 @@ func TestAnAnswerThatPanicsHalfwayIsNotTakenForAWholeOne(t *testing.T) {
 	}
 }
 
-func TestAHandlerBehindTheInterfaceCanTakeTheConnectionOver(t *testing.T) {
+func TestDocsHandlerCanTakeTheConnectionOver(t *testing.T) {
 	a := bare(io.Discard)
 	a.Mount(rest.Route{Path: "/sandbox/", Auth: rest.Public, Handle: rest.ServeWith(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()

@@ -122,7 +122,7 @@ func TestLogoutHasThreePaths(t *testing.T) {
 	}
 }
 
-func TestRestartOfAnInstanceThatWasNeverPairedIs503(t *testing.T) {
+func TestRestartOfUnpairedInstanceIs503(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.as(token, "POST", "/instance/a/restart", ""), 503, "INSTANCE_NOT_CONNECTED")
@@ -196,7 +196,7 @@ func TestEachOutcomeOfASendHasItsStatus(t *testing.T) {
 	wantError(t, r.as(token, "POST", "/instance/a/send/text", textBody(1)), 503, "INSTANCE_NOT_CONNECTED")
 }
 
-func TestWhatWrapsTwoErrorsOfTheTableHasTheStatusOfTheOuter(t *testing.T) {
+func TestTwiceWrappedErrorHasTheOuterStatus(t *testing.T) {
 	for _, m := range errorTable() {
 		if r, _ := answerTo(fmt.Errorf("%w: %w", instance.ErrNotStored, m.err)); r.Status != 406 {
 			t.Errorf("sent, then not stored because %v: status %d", m.err, r.Status)

@@ -14,7 +14,7 @@ import (
 	"postern/store"
 )
 
-func TestADeletedInstanceIsGoneAndItsIDNeverUsedAgain(t *testing.T) {
+func TestDeletedInstanceIDIsNeverReused(t *testing.T) {
 	for _, path := range []string{"/instance/a", "/instance/delete/a", "/instance/a?force=true"} {
 		r := newRig(t)
 		token := r.instance("a")
@@ -35,7 +35,7 @@ func TestADeletedInstanceIsGoneAndItsIDNeverUsedAgain(t *testing.T) {
 	}
 }
 
-func TestDeleteWithoutForceKeepsAnInstanceThatHasMessagesOrAnUnfinishedBatch(t *testing.T) {
+func TestUnforcedDeleteKeepsAnInstanceInUse(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	batch := decoded[struct{ ID string }](t, r.as(r.token, "POST", "/message/batches",
@@ -64,7 +64,7 @@ func TestDeleteWithoutForceKeepsAnInstanceThatHasMessagesOrAnUnfinishedBatch(t *
 	}
 }
 
-func TestANewTokenClosesTheWebSocketsOfTheOld(t *testing.T) {
+func TestNewTokenClosesTheOldOnesSockets(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	decoded[instances.RotatedToken](t, r.admin("PUT", "/instance/a/token", ""))
@@ -73,7 +73,7 @@ func TestANewTokenClosesTheWebSocketsOfTheOld(t *testing.T) {
 	}
 }
 
-func TestWebhookTestSendsAnExampleWhateverTheFlagsAre(t *testing.T) {
+func TestWebhookTestIgnoresTheFlags(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	const path = "/instance/a/webhook/test"

@@ -22,7 +22,7 @@ func (r *rig) needsSignature(challenge string) {
 	r.line.passkey = &event.PasskeyChallenge{ID: "c-1", Step: event.PasskeyRequired, PublicKey: json.RawMessage(challenge)}
 }
 
-func TestThePasskeyScriptIsOneLineForTheChallengeThatIsWaitedFor(t *testing.T) {
+func TestPasskeyScriptIsOneLinePerChallenge(t *testing.T) {
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA","timeout":60000,"rpId":"whatsapp.com","allowCredentials":[],"userVerification":"required","extensions":{}}`)
 	res := r.as(token, "GET", scriptPath, "")
@@ -35,7 +35,7 @@ func TestThePasskeyScriptIsOneLineForTheChallengeThatIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestThePasskeyScriptIs409WhenNoSignatureIsWaitedFor(t *testing.T) {
+func TestPasskeyScriptWithoutChallengeIs409(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.as(token, "GET", scriptPath, ""), 409, "PASSKEY_NOT_EXPECTED") // nothing was begun
@@ -54,7 +54,7 @@ func TestThePasskeyScriptIs409WhenNoSignatureIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestThePasskeyScriptIsForTheInstancesOwnTokenOnly(t *testing.T) {
+func TestPasskeyScriptNeedsTheInstancesToken(t *testing.T) {
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA"}`)
 	other := r.instance("b")
@@ -112,8 +112,8 @@ func hostile(t *testing.T, text string) json.RawMessage {
 	return raw
 }
 
-// TestThePasskeyScriptIsTheSameWhateverTheServerSent, because all of that is one string.
-func TestThePasskeyScriptIsTheSameWhateverTheServerSent(t *testing.T) {
+// TestPasskeyScriptIgnoresServerText, because all of that is one string.
+func TestPasskeyScriptIgnoresServerText(t *testing.T) {
 	frame := func(text string) string {
 		line, err := instances.PasskeyLine(hostile(t, text))
 		if err != nil {

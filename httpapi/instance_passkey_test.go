@@ -20,7 +20,7 @@ const (
 	signedAnswer = `{"id":"AQI","rawId":"AQI","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AA","signature":"AQ"}}`
 )
 
-func TestThePasskeyChallengeIsWhatThePairingWaitsFor(t *testing.T) {
+func TestPasskeyChallengeIsThePairings(t *testing.T) {
 	for _, path := range []string{challengePath, "/instance/connect/a/passkey/challenge"} {
 		r := newRig(t)
 		token := r.instance("a")
@@ -117,8 +117,8 @@ func TestACodeToCompareIsConfirmed(t *testing.T) {
 	wantError(t, r.as(token, "POST", confirmPath, ""), 409, "PASSKEY_NOT_EXPECTED")
 }
 
-// TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor: no phone is linked yet, so ALREADY_CONNECTED would be wrong.
-func TestQRCodeWhileNothingIsToBeScannedSaysWhatIsWaitedFor(t *testing.T) {
+// TestQRCodeWithoutCodeSaysWhatIsAwaited: no phone is linked yet, so ALREADY_CONNECTED would be wrong.
+func TestQRCodeWithoutCodeSaysWhatIsAwaited(t *testing.T) {
 	r, token := unpaired(t)
 	r.needsSignature(`{"challenge":"AQIDBA"}`)
 	r.fact(event.Fact{Status: event.Pairing})

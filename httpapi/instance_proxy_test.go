@@ -48,7 +48,7 @@ func TestAProxyIsSetShownTriedAndDeleted(t *testing.T) {
 	wantError(t, r.as(token, "GET", "/instance/a/proxy", ""), 404, "PROXY_NOT_FOUND")
 }
 
-func TestAProxyThatDoesNotWorkIs422WithTheStepThatFailed(t *testing.T) {
+func TestFailingProxyIs422WithTheStep(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	for _, step := range []proxy.Step{proxy.Resolve, proxy.Connect, proxy.Auth, proxy.TLS} {
@@ -61,7 +61,7 @@ func TestAProxyThatDoesNotWorkIs422WithTheStepThatFailed(t *testing.T) {
 	}
 }
 
-func TestABadProxyIsRefusedByTheTableOfStatuses(t *testing.T) {
+func TestBadProxyHasItsStatus(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")
 	const good = `{"url":"http://someone:pa55word@proxy.example.org:3128"}`
@@ -103,7 +103,7 @@ func TestABadProxyIsRefusedByTheTableOfStatuses(t *testing.T) {
 	}
 }
 
-func TestThePasswordOfAProxyIsNeverShownAgain(t *testing.T) {
+func TestProxyPasswordIsNeverShown(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	const secret = "pa55word"

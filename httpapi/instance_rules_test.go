@@ -17,7 +17,7 @@ import (
 	"postern/instance/webhooks"
 )
 
-func TestAnInstanceMayHaveAnyNameOfTheRuleAndNoReservedWord(t *testing.T) {
+func TestInstanceNamesFollowTheRule(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"x", "A.b_c-1", "-", "_", "a.", "Create", "Events", "FETCHINSTANCES", strings.Repeat("x", 255)} {
 		if res := r.admin("POST", "/instance", `{"instanceName":"`+name+`"}`); res.StatusCode != 201 {
@@ -66,7 +66,7 @@ func TestLimitsOfAnInstanceCountCharactersAndBytes(t *testing.T) {
 	}
 }
 
-func TestADuplicateNameIs409AndAFreedOneMayBeUsedAgainWithANewID(t *testing.T) {
+func TestDuplicateNameIs409UntilFreed(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	wantError(t, r.admin("POST", "/instance", `{"instanceName":"a"}`), 409, "INSTANCE_EXISTS")
@@ -83,7 +83,7 @@ func TestADuplicateNameIs409AndAFreedOneMayBeUsedAgainWithANewID(t *testing.T) {
 	wantError(t, r.as(token, "GET", "/instance/a", ""), 401, "UNAUTHORIZED")
 }
 
-func TestTheLifeOfAUserTokenIs1To31536000Seconds(t *testing.T) {
+func TestUserTokenLifeIs1To31536000Seconds(t *testing.T) {
 	r := newRig(t)
 	for value, want := range map[string]string{
 		"1": "201", "31536000": "201", "0": "422 INVALID_EXPIRES_IN", "-1": "422 INVALID_EXPIRES_IN", "31536001": "422 INVALID_EXPIRES_IN",
@@ -104,7 +104,7 @@ func TestTheLifeOfAUserTokenIs1To31536000Seconds(t *testing.T) {
 	}
 }
 
-func TestAnExpiredOrRefusedUserTokenOpensNoBatches(t *testing.T) {
+func TestExpiredUserTokenOpensNoBatches(t *testing.T) {
 	r := newRig(t)
 	hour := time.Now().Add(time.Hour).Unix()
 	for name, c := range map[string]jwt.MapClaims{
@@ -126,7 +126,7 @@ func TestAnExpiredOrRefusedUserTokenOpensNoBatches(t *testing.T) {
 	}
 }
 
-func TestAnInstanceTokenThatExpiredIs401UntilTheOperatorIssuesANewOne(t *testing.T) {
+func TestExpiredInstanceTokenIs401UntilReissued(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	in, err := r.registry.ByName("a")
@@ -148,7 +148,7 @@ func TestAnInstanceTokenThatExpiredIs401UntilTheOperatorIssuesANewOne(t *testing
 	}
 }
 
-func TestAWebhookURLHasAtMost500CharactersNotBytes(t *testing.T) {
+func TestWebhookURLIsLimitedTo500Characters(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	url := func(n int) string {
@@ -200,7 +200,7 @@ func TestNullIsNoChangeOfAWebhook(t *testing.T) {
 	wantError(t, r.as(token, "PUT", "/instance/a/webhook", `{"events":{"callUpset":null}}`), 400, "UNKNOWN_FIELD")
 }
 
-func TestTheReadyAnswerNamesATimeToTryAgain(t *testing.T) {
+func TestReadyAnswerHasRetryAfter(t *testing.T) {
 	a := newRigOnDisk(t, 1<<62)
 	res := do(a.h, httptest.NewRequest("GET", "/ready", nil))
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {

@@ -8,7 +8,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestAChangeThatDoesNotFitWhatWhatsAppHasIsAConflict(t *testing.T) {
+func TestImpossibleChangeIsAConflict(t *testing.T) {
 	r, token, d := doing(t)
 	d.err = event.ErrStateConflict
 	for _, c := range [][3]string{
@@ -23,7 +23,7 @@ func TestAChangeThatDoesNotFitWhatWhatsAppHasIsAConflict(t *testing.T) {
 	}
 }
 
-func TestAResetAsksThePhoneAndTakesNoBody(t *testing.T) {
+func TestResetAsksThePhoneWithoutABody(t *testing.T) {
 	r, token, d := doing(t)
 	const path = "/instance/a/app-state/reset"
 	r.refuses(t, token, d, []refusedCall{{"POST", path, `{"all":true}`, 400, rest.CodeUnknownField, "all"}})

@@ -28,7 +28,7 @@ func keys(m map[string]json.RawMessage) []string {
 	return all
 }
 
-func TestCreatedInstanceHasExactlyItsFieldsAndAWorkingToken(t *testing.T) {
+func TestCreatedInstanceHasExactlyItsFields(t *testing.T) {
 	r := newRig(t)
 	body := `{"instanceName":"shop","description":null,"externalAttributes":{"a":1}}`
 	got := decoded[map[string]json.RawMessage](t, r.admin("POST", "/instance/create", body))
@@ -88,7 +88,7 @@ func TestInstancesAreListedWithTheirTokens(t *testing.T) {
 	wantError(t, r.admin("GET", "/instance?name=c", ""), 400, "INVALID_QUERY")
 }
 
-func TestInstanceTokenIsJudgedInTheOrderOfTheContract(t *testing.T) {
+func TestInstanceTokenChecksHaveTheContractsOrder(t *testing.T) {
 	r := newRig(t)
 	a := r.instance("a")
 	r.instance("b")
@@ -180,7 +180,7 @@ func TestEveryWebhookConfigurationErrorIs400(t *testing.T) {
 	}
 }
 
-func TestOfManyUnknownFlagsTheFirstAreNamedAndTheRestCounted(t *testing.T) {
+func TestManyUnknownFlagsAreCounted(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	var flags []string

@@ -20,9 +20,9 @@ func (r *rig) bring(t *testing.T, parts ...part) *http.Response {
 	return r.form("/admin/import", "", body, contentType)
 }
 
-// TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack: if the undo names a request, it removes only the
+// TestExportMarksTheInstanceUntilUndone: if the undo names a request, it removes only the
 // mark of that request.
-func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
+func TestExportMarksTheInstanceUntilUndone(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	req := httptest.NewRequest("POST", "/instance/a/export", strings.NewReader(`{"messages":true}`))
@@ -49,8 +49,8 @@ func TestAnExportMarksTheInstanceAndItsUndoTakesTheMarkBack(t *testing.T) {
 	wantError(t, r.admin("DELETE", "/instance/a/export", ""), 409, "INSTANCE_NOT_MOVED")
 }
 
-// TestAnExportThatIsCutOffIsTakenBack: the account remains here.
-func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
+// TestAbortedExportIsUndone: the account remains here.
+func TestAbortedExportIsUndone(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	req := httptest.NewRequest("POST", "/instance/a/export", nil)
@@ -69,9 +69,9 @@ func TestAnExportThatIsCutOffIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestAnExportThatWasSentStaysThoughItsReaderIsGone: the client has received all of it, disconnects, and has
+// TestSentExportStaysWithoutItsReader: the client has received all of it, disconnects, and has
 // the account.
-func TestAnExportThatWasSentStaysThoughItsReaderIsGone(t *testing.T) {
+func TestSentExportStaysWithoutItsReader(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	ctx, gone := context.WithCancel(t.Context())

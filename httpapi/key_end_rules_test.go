@@ -207,8 +207,8 @@ func TestADeletionTellsWhatTheKeyLeavesRunning(t *testing.T) {
 	wantError(t, r.admin("DELETE", "/keys/"+r.other.ID.String()+"?stop=perhaps", ""), 400, "INVALID_QUERY")
 }
 
-// TestADeletionWithStopStopsWhatTheKeySetRunning and nothing else; the audit log records it.
-func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
+// TestDeletionWithStopStopsTheKeysBatches and nothing else; the audit log records it.
+func TestDeletionWithStopStopsTheKeysBatches(t *testing.T) {
 	r := newEndRig(t)
 	first := decoded[operator.AuditList](t, r.admin("GET", "/audit?limit=1", "")).Records[0].ID
 	got := decoded[operator.DeletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String()+"?stop=true", ""))
@@ -238,8 +238,8 @@ func TestADeletionWithStopStopsWhatTheKeySetRunning(t *testing.T) {
 	}
 }
 
-// TestADeletionGoesOnWhereItWasCutOff, by another call and by the next start.
-func TestADeletionGoesOnWhereItWasCutOff(t *testing.T) {
+// TestDeletionResumesAfterAnInterruption, by another call and by the next start.
+func TestDeletionResumesAfterAnInterruption(t *testing.T) {
 	for name, goOn := range map[string]func(*endRig) error{
 		"call": func(r *endRig) error {
 			got := decoded[operator.DeletedKey](t, r.admin("DELETE", "/keys/"+r.key.ID.String(), ""))
@@ -315,8 +315,8 @@ func TestNothingIsSetRunningBehindADeletion(t *testing.T) {
 	}
 }
 
-// TestADeletionStopsThousandsOfBatchesInFewCommits
-func TestADeletionStopsThousandsOfBatchesInFewCommits(t *testing.T) {
+// TestDeletionStopsThousandsOfBatchesInFewCommits
+func TestDeletionStopsThousandsOfBatchesInFewCommits(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	k := r.newKey(fmt.Sprintf(`{"name":"k","instances":["*"],"scopes":["batch"],"userId":%q}`, r.user))

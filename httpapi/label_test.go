@@ -59,7 +59,7 @@ func TestAnUnknownLabelIs404(t *testing.T) {
 	wantError(t, r.as(token, "DELETE", "/instance/a/label?labelId=2", ""), 404, "LABEL_NOT_FOUND")
 }
 
-func TestALabelIsMadeOnceForOneIdempotencyKey(t *testing.T) {
+func TestLabelIsMadeOncePerIdempotencyKey(t *testing.T) {
 	r, token, d := doing(t)
 	first := r.keyed(token, "k", "/instance/a/label", `{"name":"x"}`)
 	again := r.keyed(token, "k", "/instance/a/label", `{"name":"x"}`)

@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestLimitsAreNoneAtFirstAndReplacedAsAWhole(t *testing.T) {
+func TestLimitsAreReplacedAsAWhole(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	limits := func() string {

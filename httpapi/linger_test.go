@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestARefusalReachesAClientThatSendsAllOfItsBodyFirst: the body is larger than the buffers at both ends of a connection.
-func TestARefusalReachesAClientThatSendsAllOfItsBodyFirst(t *testing.T) {
+// TestRefusalReachesClientsThatSendFirst: the body is larger than the buffers at both ends of a connection.
+func TestRefusalReachesClientsThatSendFirst(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	l, err := net.Listen("tcp", "127.0.0.1:0")

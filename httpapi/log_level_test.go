@@ -59,7 +59,7 @@ func TestTheLogLevelChangesForAWhileOnly(t *testing.T) {
 	}
 }
 
-func TestTheLastLinesOfTheLogAndWhatTheFileHoldsAreForTheOperator(t *testing.T) {
+func TestLogLinesAreForTheOperator(t *testing.T) {
 	r := newRig(t)
 	_, _ = io.WriteString(r.api.operator.LogLines, "the last line\n")
 	res := r.admin("GET", "/admin/log/lines", "")

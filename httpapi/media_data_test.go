@@ -35,7 +35,7 @@ func withFile(id, messageType, content string) event.Message {
 	return m
 }
 
-func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
+func TestMessageFileComesRawOrInJSON(t *testing.T) {
 	r, token, d := doing(t)
 	r.keep(t, withFile("D1", "documentMessage", `{"mimetype":"application/pdf","fileName":"Übersicht.pdf","caption":"the list"}`))
 	raw := r.as(token, "POST", "/instance/a/media/data?binary=true", `{"messageId":"D1"}`)
@@ -71,8 +71,8 @@ func TestTheFileOfAMessageComesRawOrInJSON(t *testing.T) {
 	}
 }
 
-// TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind: the request has the content from an event, and no keyId.
-func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
+// TestUnnamedFileIsNamedAfterItsKind: the request has the content from an event, and no keyId.
+func TestUnnamedFileIsNamedAfterItsKind(t *testing.T) {
 	r, token, _ := doing(t)
 	for body, want := range map[string]string{
 		`{"messageType":"imageMessage","content":{"mimetype":"image/jpeg"}}`:                "image.jpg",
@@ -87,7 +87,7 @@ func TestAFileWithoutANameAndWithoutAMessageIsNamedAfterItsKind(t *testing.T) {
 	}
 }
 
-func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
+func TestForeignTextBreaksNoHeader(t *testing.T) {
 	r, token, _ := doing(t)
 	for i, c := range []struct{ content, kind, name string }{
 		{`{"mimetype":"text/html\r\nX-Evil: 1","fileName":"a\r\nX-Evil: 1\".txt"}`, "application/octet-stream", "aX-Evil: 1\".txt"},
@@ -108,7 +108,7 @@ func TestWhatAStrangerWroteIntoAMessageBreaksNoHeader(t *testing.T) {
 	}
 }
 
-func TestAFileThatCannotBeHadHasItsReasonAndLeavesNothing(t *testing.T) {
+func TestMissingFileHasAReasonAndLeavesNothing(t *testing.T) {
 	r, token, d := doing(t)
 	r.keep(t, withFile("F1", "imageMessage", `{"mimetype":"image/jpeg"}`))
 	r.keep(t, received("T1", anne, ""))

@@ -9,7 +9,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
+func TestUnknownMessageStatusIs400WithTheAllowed(t *testing.T) {
 	r, token := online(t)
 	for path, body := range map[string]string{
 		"/instance/a/db/messages": `{"filter":{"status":"ARRIVED"}}`,
@@ -24,7 +24,7 @@ func TestAnUnknownStatusOfMessagesIs400AndTheAllowedOnesAreNamed(t *testing.T) {
 	}
 }
 
-func TestAPageNumberThatDoesNotExistIs400AndNamesTheField(t *testing.T) {
+func TestMissingPageNumberIs400WithTheField(t *testing.T) {
 	r, token := online(t)
 	r.keep(t, received("M1", anne, ""))
 	for _, c := range []struct{ page, offset string }{
@@ -84,7 +84,7 @@ func TestEveryStatusOfTheCatalogueSelectsMessages(t *testing.T) {
 	}
 }
 
-func TestATypeOfMessagesThatIsNotKnownSelectsNothing(t *testing.T) {
+func TestUnknownMessageTypeSelectsNothing(t *testing.T) {
 	r, token := online(t)
 	r.keep(t, received("M1", anne, ""))
 	for kind, want := range map[string]int{"conversation": 1, "aTypeOfTheFuture": 0} {
@@ -95,7 +95,7 @@ func TestATypeOfMessagesThatIsNotKnownSelectsNothing(t *testing.T) {
 	}
 }
 
-func TestTheLimitOfASearchIsNamedAsItIs(t *testing.T) {
+func TestSearchLimitIsNamedInTheError(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	for _, limit := range []string{"-1", "0", "101", "201"} {

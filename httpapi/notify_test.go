@@ -43,9 +43,9 @@ func (r *rig) notified(token, path, body, want string) {
 	}
 }
 
-// TestOneTextForAGroupAndNoRepeatIn24Hours: alerts with the same status, fingerprint, start and recipient are sent once, and
+// TestGroupTextRepeatsOnlyAfter24Hours: alerts with the same status, fingerprint, start and recipient are sent once, and
 // the text of a group has only new alerts.
-func TestOneTextForAGroupAndNoRepeatIn24Hours(t *testing.T) {
+func TestGroupTextRepeatsOnlyAfter24Hours(t *testing.T) {
 	r, token, left := sender(t)
 	r.notified(token, notifyPath, group(firing("x"), firing("y")), `{"sent":2,"suppressed":0}`)
 	if text := r.line.sent.Content.Text.Text; r.line.sent.To != "4915112345678@s.whatsapp.net" || !strings.HasPrefix(text, "🔴 *Down*: 2 firing") {
@@ -106,9 +106,9 @@ func TestConcurrentPostsOfTheSameAlertsSendOnce(t *testing.T) {
 	}
 }
 
-// TestAnAlertIsKeptOnlyAfterASendThatWorked: the next post sends an alert that was definitely not sent; it does not send one
+// TestAlertIsStoredOnlyAfterASend: the next post sends an alert that was definitely not sent; it does not send one
 // that may have left, and reports it as unknown.
-func TestAnAlertIsKeptOnlyAfterASendThatWorked(t *testing.T) {
+func TestAlertIsStoredOnlyAfterASend(t *testing.T) {
 	r, token, left := sender(t)
 	for _, refused := range []error{event.ErrNotConnected, event.ErrNotOnWhatsApp, event.ErrSendRefused, event.ErrTimelocked} {
 		r.line.sendErr = refused
@@ -132,9 +132,9 @@ func TestAnAlertIsKeptOnlyAfterASendThatWorked(t *testing.T) {
 	}
 }
 
-// TestAKillBetweenTheSendAndItsCommitSendsNothingTwice uses the file as a process finds it that starts while a text is being
+// TestKillBetweenSendAndCommitSendsOnce uses the file as a process finds it that starts while a text is being
 // sent.
-func TestAKillBetweenTheSendAndItsCommitSendsNothingTwice(t *testing.T) {
+func TestKillBetweenSendAndCommitSendsOnce(t *testing.T) {
 	r, token, left := sender(t)
 	ask := func() string {
 		next := r.restarted()
@@ -192,8 +192,8 @@ func TestTheLimitsOfAnInstanceHoldForNotifications(t *testing.T) {
 	r.notified(token, notifyPath, group(firing("x"), firing("y")), `{"sent":1,"suppressed":1}`)
 }
 
-// TestABadNotificationIsRefusedAndNothingIsSent naming the field and the rule.
-func TestABadNotificationIsRefusedAndNothingIsSent(t *testing.T) {
+// TestBadNotificationSendsNothing naming the field and the rule.
+func TestBadNotificationSendsNothing(t *testing.T) {
 	r, token, left := sender(t)
 	many := strings.Repeat(`{"labels":{"a":"b"}},`, 5000)
 	for _, c := range []struct {

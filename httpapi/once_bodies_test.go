@@ -13,7 +13,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestACreatedBatchIsNotCreatedAgainWhateverHasChanged(t *testing.T) {
+func TestCreatedBatchIsNotCreatedAgain(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	body := batchBody("externalAttributes", `{"k":"<é>"}`)
@@ -84,7 +84,7 @@ func multipartBody(boundary, file string) string {
 	return part(`name="number"`, "4915112345678") + part(`name="attachment"; filename="a.txt"`, file) + "--" + boundary + "--\r\n"
 }
 
-func TestAMultipartBodyIsTheSameWhenItsPartsAre(t *testing.T) {
+func TestMultipartBodiesCompareByTheirParts(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	ran := 0

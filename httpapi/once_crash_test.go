@@ -55,7 +55,7 @@ func (r *rig) record() (rec keptRecord) {
 	return rec
 }
 
-func TestTheKeyIsInTheFileAsInFlightBeforeTheMessageLeaves(t *testing.T) {
+func TestKeyIsInFlightBeforeTheMessageLeaves(t *testing.T) {
 	r, token, left := sender(t)
 	var inFlight keptRecord
 	r.line.onSend = func(context.Context) error {
@@ -82,7 +82,7 @@ func (r *rig) restarted() *api {
 	return next
 }
 
-func TestAnInFlightRecordOfAnEndedProcessIs408ForEveryRetryAndNothingIsSent(t *testing.T) {
+func TestInFlightKeyOfEndedProcessIs408(t *testing.T) {
 	r, token, left := sender(t)
 	var answers []answer
 	r.line.onSend = func(context.Context) error {
@@ -116,7 +116,7 @@ func TestAnInFlightRecordOfAnEndedProcessIs408ForEveryRetryAndNothingIsSent(t *t
 	}
 }
 
-func TestAPanicInMidSendIs500AndLeavesTheOutcomeUnknown(t *testing.T) {
+func TestPanicMidSendIs500WithUnknownOutcome(t *testing.T) {
 	r, token, left := sender(t)
 	r.line.onSend = func(context.Context) error {
 		left.Add(1)
@@ -135,7 +135,7 @@ func TestAPanicInMidSendIs500AndLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 }
 
-func TestAFaultOfOursInMidSendLeavesTheOutcomeUnknown(t *testing.T) {
+func TestInternalFaultMidSendLeavesTheOutcomeUnknown(t *testing.T) {
 	r, token, left := sender(t)
 	r.line.onSend = func(context.Context) error {
 		left.Add(1)
@@ -172,7 +172,7 @@ func TestAPanicBeforeTheSendFreesTheKey(t *testing.T) {
 	}
 }
 
-func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *testing.T) {
+func TestClientLeavingMidSendCanRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, token, left := sender(t)
 		ctx, leave := context.WithCancel(t.Context())
@@ -189,9 +189,9 @@ func TestAClientThatLeavesInMidSendDoesNotStopItAndItsRetryGetsTheAnswer(t *test
 	})
 }
 
-// TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo: a message that WhatsApp accepted is stored and reported, whether or
+// TestClientLeavingMidSendHasTheMessageStored: a message that WhatsApp accepted is stored and reported, whether or
 // not the client is still connected.
-func TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo(t *testing.T) {
+func TestClientLeavingMidSendHasTheMessageStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, token, left := sender(t)
 		ctx, leave := context.WithCancel(t.Context())
@@ -212,7 +212,7 @@ func TestAClientThatLeavesInMidSendHasItStoredWithoutAKeyToo(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
+func TestClientLeavingBeforeTheSendFreesTheKey(t *testing.T) {
 	r, token, left := sender(t)
 	ctx, leave := context.WithCancel(t.Context())
 	leave()
@@ -225,8 +225,8 @@ func TestAClientThatLeavesBeforeTheSendStopsItAndItsKeyIsFree(t *testing.T) {
 	}
 }
 
-// TestTheClientsLeavingReachesWorkThatHasNotBegun covers the work before a send: its delay, the fetch of a file.
-func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
+// TestClientsLeavingStopsWaitingWork covers the work before a send: its delay, the fetch of a file.
+func TestClientsLeavingStopsWaitingWork(t *testing.T) {
 	r := newRig(t)
 	request, leave := context.WithCancelCause(t.Context())
 	c := &rest.Call{Request: httptest.NewRequestWithContext(request, "POST", "/", strings.NewReader(""))}
@@ -247,7 +247,7 @@ func TestTheClientsLeavingReachesWorkThatHasNotBegun(t *testing.T) {
 	}
 }
 
-func TestASendThatNothingCouldStoreIsAnsweredAllTheSame(t *testing.T) {
+func TestUnstoredSendIsAnsweredNevertheless(t *testing.T) {
 	r, token, left := sender(t)
 	r.line.onSend = func(context.Context) error {
 		left.Add(1)
@@ -273,7 +273,7 @@ func TestABatchAndItsAnswerAreOneCommit(t *testing.T) {
 	}
 }
 
-func TestACreationThatDoesNotGetToItsEndLeavesNeitherBatchNorAnswer(t *testing.T) {
+func TestUnfinishedCreationLeavesNothing(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	lost := errors.New("the process ends here")
@@ -327,8 +327,8 @@ func TestAFullDiskStillGivesKnownAnswers(t *testing.T) {
 	}
 }
 
-// TestASentMessageAndItsAnswerAreOneCommit: a send with a key makes one commit more than one without, for the record in flight.
-func TestASentMessageAndItsAnswerAreOneCommit(t *testing.T) {
+// TestMessageAndAnswerAreOneCommit: a send with a key makes one commit more than one without, for the record in flight.
+func TestMessageAndAnswerAreOneCommit(t *testing.T) {
 	var commits int
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1, OnCommit: func(int, time.Duration) { commits++ }})
 	r.line.paired.Store(true)

@@ -88,7 +88,7 @@ func sender(t testing.TB) (r *rig, token string, left *atomic.Int64) {
 
 const sendPath = "/instance/a/send/text"
 
-func TestTheSameKeyRouteAndBodyGiveTheFirstAnswerAgainByteForByte(t *testing.T) {
+func TestSameKeyRepeatsTheAnswerExactly(t *testing.T) {
 	r, token, left := sender(t)
 	first := r.keyed(token, "k-1", sendPath, hello)
 	if first.status != 200 || first.replayed {
@@ -108,7 +108,7 @@ func TestTheSameKeyRouteAndBodyGiveTheFirstAnswerAgainByteForByte(t *testing.T) 
 	}
 }
 
-func TestAKeyWithAnotherBodyOrOnAnotherRouteIs409AndDoesNothing(t *testing.T) {
+func TestKeyWithAnotherBodyOrRouteIs409(t *testing.T) {
 	r, token, left := sender(t)
 	r.keyed(token, "k", sendPath, hello)
 	for name, c := range map[string]struct{ path, body string }{
@@ -176,7 +176,7 @@ func TestRecreatedInstanceHasNoKeys(t *testing.T) {
 	}
 }
 
-func TestAKeyHas1To255PrintableCharactersAndIsSentOnce(t *testing.T) {
+func TestKeyHas1To255PrintableCharacters(t *testing.T) {
 	r, token, left := sender(t)
 	for name, keys := range map[string][]string{
 		"empty": {""}, "256 characters": {strings.Repeat("k", 256)}, "not ASCII": {"schlüssel"}, "a control character": {"a\tb"},
@@ -199,7 +199,7 @@ func TestAKeyHas1To255PrintableCharactersAndIsSentOnce(t *testing.T) {
 	}
 }
 
-func TestKeptAre2xx406AndUnknownOutcomesAndAnyOtherErrorFreesTheKey(t *testing.T) {
+func TestKeysKeep2xx406AndUnknownOutcomes(t *testing.T) {
 	kept := map[error]bool{
 		nil:                     true,
 		event.ErrOutcomeUnknown: true,
@@ -233,7 +233,7 @@ func TestKeptAre2xx406AndUnknownOutcomesAndAnyOtherErrorFreesTheKey(t *testing.T
 	}
 }
 
-func TestABodyThatIsRefusedLeavesTheKeyFree(t *testing.T) {
+func TestRefusedBodyLeavesTheKeyFree(t *testing.T) {
 	r, token, _ := sender(t)
 	for _, body := range []string{`{`, `{"x":1}`, `{"number":"12","textMessage":{"text":"hi"}}`} {
 		if got := r.keyed(token, "k", sendPath, body); got.status != 400 && got.status != 422 {
@@ -280,7 +280,7 @@ func TestOf64EqualRequestsAtOnceOneIsSent(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyEachRequestIsSentAndNothingIsKept(t *testing.T) {
+func TestWithoutKeyEachRequestIsSent(t *testing.T) {
 	r, token, left := sender(t)
 	for range 2 {
 		if res := r.as(token, "POST", sendPath, hello); res.StatusCode != 200 || res.Header.Get("idempotency-replayed") != "" {
@@ -298,7 +298,7 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	r, token, _ := sender(t)
 	keyed := 0
 	for _, row := range routes() {
-		if row.Method != "POST" { // the one that deletes a message, see TestADeletionIsDoneOnceForOneIdempotencyKey
+		if row.Method != "POST" { // the one that deletes a message, see TestDeletionIsDoneOncePerIdempotencyKey
 			if row.Once {
 				keyed++
 			}
@@ -333,7 +333,7 @@ func TestTheDocumentsTellWhichRoutesTakeAKey(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsKeptByItsOwnRequestID(t *testing.T) {
+func TestReplayedAnswerHasItsOwnRequestID(t *testing.T) {
 	r, token, left := sender(t)
 	r.line.onSend = func(context.Context) error {
 		left.Add(1)
@@ -364,7 +364,7 @@ func (r *rig) count(bucket string) (n int) {
 	return n
 }
 
-func TestAKeyIsKeptFor24HoursAndThenFree(t *testing.T) {
+func TestKeyIsKeptFor24Hours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.instance("a")

@@ -30,9 +30,9 @@ func hostsOf(v4 string) []string {
 	}
 }
 
-// TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt: the same guard refuses the same addresses, and
+// TestEndpointsHaveTheAddressRulesOfWebhooks: the same guard refuses the same addresses, and
 // nothing is stored.
-func TestAnEndpointIsRefusedAtEveryAddressThatWebhooksAreRefusedAt(t *testing.T) {
+func TestEndpointsHaveTheAddressRulesOfWebhooks(t *testing.T) {
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) { c.CheckURL = dispatch.Guard{DenyPrivate: true}.CheckURL })
 	token := r.instance("a")
 	hosts := []string{"[::1]", "[::]", "[fe80::1]", "[fe80::1%25eth0]", "[ff02::1]", "[fc00::1]", "[fdff::1]", "[fd00:ec2::254]", "[fd00:ec2::23]", "[fd20:ce::254]", "[fd00:42::42]", "[2001:db8::1]", "[fec0::1]", "[100::1]", "[3fff::1]", "[5f00::1]"}

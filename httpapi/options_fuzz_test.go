@@ -10,10 +10,10 @@ import (
 	"postern/event"
 )
 
-// FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing sends any body to the route. The options that it accepts are
+// FuzzAcceptedOptionsRoundTrip sends any body to the route. The options that it accepts are
 // shown in a form that it accepts again, with the same result, and the headers that receivers get cannot be
 // terminated or replaced by them.
-func FuzzOptionsThatAreTakenCanBePutAgainAndSplitNothing(f *testing.F) {
+func FuzzAcceptedOptionsRoundTrip(f *testing.F) {
 	for _, body := range []string{
 		`{}`, `{"durable":true,"order":"chat","maxAge":"90s","headers":{"X-Api-Key":"k","Authorization":"Bearer x"},"signing":{"enabled":true}}`,
 		`{"filter":{"groups":false},"endpoints":[{"id":"crm","url":"https://x/y?z","events":{"messagesUpsert":true},"headers":{"A":"b"},"signing":{"enabled":true}}]}`,

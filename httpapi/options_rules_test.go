@@ -64,7 +64,7 @@ func someHeaders(n int) string {
 	return `{"headers":{` + strings.Join(all, ",") + `}}`
 }
 
-func TestGETBeforeAnyPUTAndDELETEAnswerTheDefaults(t *testing.T) {
+func TestGETBeforePUTAnswersDefaults(t *testing.T) {
 	r := newRig(t)
 	for plain, ask := range r.scopes() {
 		if got := textOf(t, ask("GET", "", "")); got != plain {
@@ -82,7 +82,7 @@ func TestGETBeforeAnyPUTAndDELETEAnswerTheDefaults(t *testing.T) {
 	}
 }
 
-func TestPUTReplacesTheWholeObjectAndAMissingFieldTakesItsDefault(t *testing.T) {
+func TestPUTReplacesAllOptions(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	put := func(body string) string { t.Helper(); return textOf(t, r.as(token, "PUT", ofA, body)) }
@@ -150,7 +150,7 @@ func refusedOptions() map[string]string {
 	return refused
 }
 
-func TestOptionsThatBreakARuleAre400AndChangeNothing(t *testing.T) {
+func TestOptionsThatBreakARuleChangeNothing(t *testing.T) {
 	r := newRig(t)
 	deep := strings.Repeat(`{"headers":`, 65) + "1" + strings.Repeat("}", 65)
 	for plain, ask := range r.scopes() {
@@ -237,7 +237,7 @@ func TestWhatTheRulesAllowIsTaken(t *testing.T) {
 	}
 }
 
-func TestOptionsAreForTheInstancesTokenAndTheGlobalOnesForTheKey(t *testing.T) {
+func TestGlobalOptionsNeedTheKey(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")
 	for _, path := range []string{ofA, "/webhook/options"} {
@@ -261,7 +261,7 @@ func TestOptionsAreForTheInstancesTokenAndTheGlobalOnesForTheKey(t *testing.T) {
 	wantError(t, do(r.h, httptest.NewRequest("PATCH", "/webhook/options", nil)), http.StatusMethodNotAllowed, rest.CodeMethodNotAllowed)
 }
 
-func TestOptionsAreSetBeforeThereIsAWebhookAndGoWithTheInstance(t *testing.T) {
+func TestOptionsOutliveTheWebhookNotTheInstance(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	textOf(t, r.as(token, "PUT", ofA, `{"durable":true,"headers":{"A":"b"},"signing":{"enabled":true}}`))
@@ -278,7 +278,7 @@ func TestOptionsAreSetBeforeThereIsAWebhookAndGoWithTheInstance(t *testing.T) {
 	wantError(t, r.as(token, "GET", ofA, ""), 401, rest.CodeUnauthorized)
 }
 
-func TestDurableDefaultIsWhatInstancesCreatedLaterAndADELETEGet(t *testing.T) {
+func TestDurableDefaultIsOfLaterInstancesAndDELETE(t *testing.T) {
 	const durable = `{"durable":true,`
 	r := newRigWith(t, store.Options{NoSync: true, MinFree: 1}, func(c *instance.Config) {
 		c.Webhooks = webhooks.New(webhooks.Config{Store: c.Store, DurableDefault: true})
@@ -300,9 +300,9 @@ func TestDurableDefaultIsWhatInstancesCreatedLaterAndADELETEGet(t *testing.T) {
 	}
 }
 
-// TestPUTsAtOnceLeaveTheOptionsOfOneOfThem, completely: no header of one beside the endpoints of another, and one secret
+// TestConcurrentPUTsLeaveOneOfThem, completely: no header of one beside the endpoints of another, and one secret
 // that both kept.
-func TestPUTsAtOnceLeaveTheOptionsOfOneOfThem(t *testing.T) {
+func TestConcurrentPUTsLeaveOneOfThem(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	const form = `{"maxAge":"%[1]ds","headers":{"H%[1]d":"v"},"signing":{"enabled":true},"endpoints":[{"id":"e%[1]d","url":"http://x%[1]d"}]}`

@@ -15,7 +15,7 @@ import (
 	"postern/instance/webhooks"
 )
 
-func TestValuesOfHeadersAreSecretsAndThreeStarsKeepTheOldOne(t *testing.T) {
+func TestHeaderValuesAreHiddenAndStarsKeepThem(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	put := func(body string) string { t.Helper(); return textOf(t, r.as(token, "PUT", ofA, body)) }
@@ -82,7 +82,7 @@ func secretsIn(t testing.TB, answer string) map[string]string {
 	return all
 }
 
-func TestASecretIsShownInTheAnswerOfThePUTThatEnabledSigningAndNeverAgain(t *testing.T) {
+func TestSecretIsShownOnlyWhenSigningIsEnabled(t *testing.T) {
 	r := newRig(t)
 	for plain, ask := range r.scopes() {
 		put := func(body string) map[string]string { t.Helper(); return secretsIn(t, textOf(t, ask("PUT", "", body))) }

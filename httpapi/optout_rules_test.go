@@ -87,7 +87,7 @@ func TestInvalidOptOutsAreRefusedByName(t *testing.T) {
 	wantError(t, r.do("GET", "/optouts?number=1", ""), 400, "INVALID_QUERY")
 }
 
-func TestTableOfOptOutsIsReadInItsForms(t *testing.T) {
+func TestOptOutTableIsReadInItsForms(t *testing.T) {
 	for name, one := range map[string]struct{ table, want string }{
 		"one column":              {"4915112345678\n4915187654321\n", "[4915112345678 4915187654321]"},
 		"without a last line end": {"4915112345678", "[4915112345678]"},
@@ -109,7 +109,7 @@ func TestTableOfOptOutsIsReadInItsForms(t *testing.T) {
 	}
 }
 
-func TestTableOfOptOutsIsTheFileOfAForm(t *testing.T) {
+func TestOptOutTableCanBeAFormFile(t *testing.T) {
 	r := newRig(t)
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)

@@ -149,9 +149,9 @@ func TestAnEventRecordHasExactlyItsFields(t *testing.T) {
 	}
 }
 
-// TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges delivers, emits and removes events between the
+// TestPagingMissesNothingDuringChanges delivers, emits and removes events between the
 // pages; it sees each event that exists all the time exactly once.
-func TestAWalkThroughPagesMissesNothingWhileTheOutboxChanges(t *testing.T) {
+func TestPagingMissesNothingDuringChanges(t *testing.T) {
 	r := newRig(t)
 	const n = 95
 	r.emit(uuid.New(), n, 1)
@@ -211,7 +211,7 @@ func TestAnOutboxQueryIsReadStrictly(t *testing.T) {
 	}
 }
 
-func TestTheEventsOfABatchAreItsOwnersAlone(t *testing.T) {
+func TestBatchEventsAreTheirOwnersAlone(t *testing.T) {
 	r := newRig(t)
 	v := r.create("b")
 	r.emit(v.ID, 4, 1)
@@ -283,9 +283,9 @@ func TestRetryMakesOneOrAllPendingEventsDue(t *testing.T) {
 	}
 }
 
-// TestAPageOfLargeEventsCostsTheMemoryOfItsRecords uses bodies of 300 KB: a page that read them would take
+// TestPageOfLargeEventsNeedsOnlyItsMemory uses bodies of 300 KB: a page that read them would take
 // 60 MB.
-func TestAPageOfLargeEventsCostsTheMemoryOfItsRecords(t *testing.T) {
+func TestPageOfLargeEventsNeedsOnlyItsMemory(t *testing.T) {
 	r := newRig(t)
 	for range 4 {
 		r.emit(uuid.New(), 50, strings.Repeat("x", 300_000))

@@ -90,8 +90,8 @@ func TestPortalLinkCannotLogOut(t *testing.T) {
 	wantError(t, r.open("DELETE", path+"/connect"), 409, "ALREADY_CONNECTED")
 }
 
-// TestAPortalLinkTellsNothingButNameStateAndPairing: not even the linked number.
-func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
+// TestPortalLinkShowsOnlyNameStateAndPairing: not even the linked number.
+func TestPortalLinkShowsOnlyNameStateAndPairing(t *testing.T) {
 	r, token := online(t)
 	rec, err := r.registry.ByName("a")
 	if err != nil || rec.OwnerJID == "" {
@@ -118,8 +118,8 @@ func TestAPortalLinkTellsNothingButNameStateAndPairing(t *testing.T) {
 	}
 }
 
-// TestExpiresInOfAPortalLinkIsASecondToADay
-func TestExpiresInOfAPortalLinkIsASecondToADay(t *testing.T) {
+// TestPortalExpiryIsASecondToADay
+func TestPortalExpiryIsASecondToADay(t *testing.T) {
 	r := newRig(t)
 	token, other := r.instance("a"), r.instance("b")
 	for _, seconds := range []string{"0", "-1", "86401"} {

@@ -28,7 +28,7 @@ func unpacked(t *testing.T, res *http.Response) []byte {
 	return raw
 }
 
-func TestProfilesTellTheirUnitsAndTheFunctionsOfTheProgram(t *testing.T) {
+func TestProfilesNameUnitsAndFunctions(t *testing.T) {
 	r := newRig(t)
 	for path, words := range map[string][]string{
 		"/admin/profile/heap":          {"inuse_space", "alloc_objects", "bytes"},
@@ -56,9 +56,9 @@ func TestAProfileRefusesWhatItDoesNotKnow(t *testing.T) {
 	wantError(t, r.do("GET", "/admin/profile/heap", ""), 401, "UNAUTHORIZED") // a user's token
 }
 
-// TestOneProfileIsMadeAtATimeAndEndsWithTheProgram requests others, of each kind, during one of two minutes, which ends at
+// TestOneProfileIsMadeAtATime requests others, of each kind, during one of two minutes, which ends at
 // once when it is no longer needed.
-func TestOneProfileIsMadeAtATimeAndEndsWithTheProgram(t *testing.T) {
+func TestOneProfileIsMadeAtATime(t *testing.T) {
 	for name, want := range map[string]int{"the program stops": http.StatusOK, "the client goes away": http.StatusInternalServerError} {
 		t.Run(name, func(t *testing.T) {
 			stopping := make(chan struct{})

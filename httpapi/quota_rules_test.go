@@ -31,7 +31,7 @@ func wantLimit(t *testing.T, res *http.Response, name string) {
 	}
 }
 
-func TestABatchOverTheUsersLimitIs429AndFreesItsKey(t *testing.T) {
+func TestBatchOverTheUsersLimitFreesItsKey(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	var err error
@@ -68,8 +68,8 @@ func TestTheDocumentTellsWhichRoutesHaveALimit(t *testing.T) {
 	}
 }
 
-// TestAnEventThatIsNamedAgainIsSubscribedToOnce: a query has room for a thousand names.
-func TestAnEventThatIsNamedAgainIsSubscribedToOnce(t *testing.T) {
+// TestRepeatedEventNameSubscribesOnce: a query has room for a thousand names.
+func TestRepeatedEventNameSubscribesOnce(t *testing.T) {
 	r := newRig(t)
 	do(r.h, handshakeOf("/ws/global/events?event=message.batch.paused"+strings.Repeat(",message.batch.paused", 1000)+"&token="+r.token, nil))
 	if got := r.hub.stream.Kinds; len(got) != 1 {
@@ -97,8 +97,8 @@ func (uploader) Upload(context.Context, event.MediaFile) (event.Uploaded, error)
 	return event.Uploaded{MediaInfo: event.MediaInfo{Kind: event.MediaImage}, UploadedAt: event.At(time.Now())}, nil
 }
 
-// TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload, because none was requested.
-func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
+// TestRefusedCommonFileLeavesNoUpload, because none was requested.
+func TestRefusedCommonFileLeavesNoUpload(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	decoded[map[string]any](t, r.as(token, "GET", "/instance/a/connect", ""))
@@ -123,8 +123,8 @@ func TestAFileForEverybodyThatIsNotAcceptedLeavesNoUpload(t *testing.T) {
 	}
 }
 
-// TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt, because that takes time and calls WhatsApp.
-func TestAnUploadOverTheInstancesLimitIs429BeforeItsFileIsLookedAt(t *testing.T) {
+// TestUploadOverTheLimitIsRefusedUnread, because that takes time and calls WhatsApp.
+func TestUploadOverTheLimitIsRefusedUnread(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	r.spool = filepath.Join(t.TempDir(), "media")

@@ -14,8 +14,8 @@ import (
 	"postern/httpapi/rest"
 )
 
-// TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused: the change itself closes only existing sockets.
-func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
+// TestSocketOpeningDuringNarrowingIsRefused: the change itself closes only existing sockets.
+func TestSocketOpeningDuringNarrowingIsRefused(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	r.instance("b")
@@ -38,9 +38,9 @@ func TestASocketThatOpensWhileItsKeyIsNarrowedIsRefused(t *testing.T) {
 	}
 }
 
-// TestNoRouteSendsToWhomTheKeyMayNotWriteTo covers every route with the scope send: it sends the document's example,
+// TestRoutesRespectTheKeysRecipients covers every route with the scope send: it sends the document's example,
 // which names a recipient. The refusal comes before anything is sent or looked up.
-func TestNoRouteSendsToWhomTheKeyMayNotWriteTo(t *testing.T) {
+func TestRoutesRespectTheKeysRecipients(t *testing.T) {
 	r, _, d := doing(t)
 	chat := rest.ExampleJID
 	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, KeyFromMe: true})

@@ -86,9 +86,9 @@ func with(body any, at []any, value any) any {
 	return copied
 }
 
-// TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent covers every string of every route, its
+// TestErrorsRepeatAtMost100CharactersOfInput covers every string of every route, its
 // parameters, and unknown names.
-func TestNoErrorRepeatsMoreThanAHundredCharactersOfWhatWasSent(t *testing.T) {
+func TestErrorsRepeatAtMost100CharactersOfInput(t *testing.T) {
 	r, token, _ := doing(t)
 	var d document
 	if err := json.NewDecoder(r.admin("GET", "/openapi.json", "").Body).Decode(&d); err != nil {

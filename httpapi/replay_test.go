@@ -13,7 +13,7 @@ import (
 	"postern/delivery"
 )
 
-func TestAReplayThatBreaksARuleIsRefusedByItsField(t *testing.T) {
+func TestInvalidReplayIsRefusedByItsField(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	for body, want := range map[string]string{
@@ -69,7 +69,7 @@ func (r *rig) replayIs(token, method string, id uint64) map[string]any {
 	return decoded[map[string]any](r.t, r.logCall(token, method, fmt.Sprintf("/replays/%d", id), ""))
 }
 
-func TestAReplayThatMatchesNothingIsDoneAtOnce(t *testing.T) {
+func TestReplayWithoutMatchesEndsAtOnce(t *testing.T) {
 	r := newRig(t)
 	for _, token := range []string{r.instance("a"), ""} {
 		id, matched := r.replay(token, "")
@@ -120,7 +120,7 @@ func TestAReplayRunsUntilItIsDeleted(t *testing.T) {
 	}
 }
 
-func TestAReplayIsBegunOnceForOneIdempotencyKey(t *testing.T) {
+func TestReplayBeginsOncePerIdempotencyKey(t *testing.T) {
 	r := newRig(t)
 	for _, who := range []string{r.instance("a"), testKey} {
 		path := "/webhook/deliveries/replay"

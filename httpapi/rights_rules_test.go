@@ -62,9 +62,9 @@ func TestAKeyWithoutPairHearsNoCode(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutReadSendsNothingOnThatIsStored, by quoting, by forwarding and by a batch: the answer and the message would
+// TestKeyWithoutReadForwardsNothingStored, by quoting, by forwarding and by a batch: the answer and the message would
 // show what it may not read.
-func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
+func TestKeyWithoutReadForwardsNothingStored(t *testing.T) {
 	r, _, _ := doing(t)
 	chat := rest.ExampleJID
 	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, MessageType: "conversation", Content: []byte(`{"text":"secret"}`)})
@@ -85,10 +85,10 @@ func TestAKeyWithoutReadSendsNothingOnThatIsStored(t *testing.T) {
 	}
 }
 
-// TestABatchByOtherInstancesIsNotTheKeys: every route of a batch answers 404, and the batch is in no list, in no event and
+// TestForeignInstancesBatchIsNotTheKeys: every route of a batch answers 404, and the batch is in no list, in no event and
 // not sent to the console. For the user's other keys it is. A batch that an instance of the key also sends can be read, but
 // not changed.
-func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
+func TestForeignInstancesBatchIsNotTheKeys(t *testing.T) {
 	r, _, _ := doing(t)
 	r.instance("b")
 	made := func(instances string) uuid.UUID {
@@ -166,9 +166,9 @@ func TestABatchByOtherInstancesIsNotTheKeys(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairSeesNoCodeInTheLog: neither the body of a delivery nor the receiver's answer; it sees the rest of the
+// TestKeyWithoutPairSeesNoPairingCode: neither the body of a delivery nor the receiver's answer; it sees the rest of the
 // record, and other deliveries.
-func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
+func TestKeyWithoutPairSeesNoPairingCode(t *testing.T) {
 	r := newRig(t)
 	r.resolve = func(delivery.Lane) (event.Destination, delivery.Status) { return toWebhook, delivery.Ready }
 	token := r.instance("a")
@@ -209,9 +209,9 @@ func TestAKeyWithoutPairSeesNoCodeInTheLog(t *testing.T) {
 	}
 }
 
-// TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem, because a code links the account. The refusal names what the
+// TestKeyWithoutPairSendsNoCodesElsewhere, because a code links the account. The refusal names what the
 // key may not do, and changes nothing.
-func TestAKeyWithoutPairSendsCodesToNoReceiverThatDidNotHaveThem(t *testing.T) {
+func TestKeyWithoutPairSendsNoCodesElsewhere(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	hooks, both := r.newKey(`{"name":"k","instances":["a"],"scopes":["webhook","deliveries","read","send","manage"]}`).Key, r.newKey(`{"name":"k","instances":["a"],"scopes":["webhook","pair"]}`).Key

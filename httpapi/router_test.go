@@ -40,8 +40,8 @@ func TestLegacyPathsAreRewrittenToTheCurrentOnes(t *testing.T) {
 	}
 }
 
-// TestAPathIsHeldAgainstEveryAliasThatMayFit: the few compared aliases give the same result as all would.
-func TestAPathIsHeldAgainstEveryAliasThatMayFit(t *testing.T) {
+// TestPathIsComparedWithAllAliases: the few compared aliases give the same result as all would.
+func TestPathIsComparedWithAllAliases(t *testing.T) {
 	all := aliases()
 	rt := rest.NewRouter(all)
 	type answer struct {

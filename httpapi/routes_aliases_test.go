@@ -6,7 +6,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestAPathThatIsNoAliasCostsNoMemory(t *testing.T) {
+func TestUnknownPathCostsNoMemory(t *testing.T) {
 	table := aliases()
 	n := testing.AllocsPerRun(100, func() { _, _, _ = rest.Rewrite(table, "GET", "/instance/a/connection/status") })
 	if n != 0 {

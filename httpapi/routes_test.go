@@ -35,7 +35,7 @@ func (r *rig) at(row rest.Route) string {
 	return strings.Replace(row.Path, "/portal/{token}", r.linkTo(rec), 1)
 }
 
-func TestEveryRouteAnswers405ToAMethodItHasNotAndNamesThoseItHas(t *testing.T) {
+func TestRoutesAnswer405WithTheirMethods(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
 		for _, method := range []string{"TRACE", "OPTIONS", "BREW"} { // HEAD: see head_rules_test.go
@@ -48,7 +48,7 @@ func TestEveryRouteAnswers405ToAMethodItHasNotAndNamesThoseItHas(t *testing.T) {
 	}
 }
 
-func TestEveryRouteWithACredentialAnswers401WithoutAGoodOneBeforeItReadsTheBody(t *testing.T) {
+func TestRoutesAnswer401BeforeReadingTheBody(t *testing.T) {
 	r := newRig(t)
 	for _, row := range routes() {
 		if row.Auth == rest.Public || row.Auth == rest.Handshake || row.Auth == rest.PortalLink { // which is not found

@@ -27,7 +27,7 @@ func (r *rig) samples() *samples.Recorder {
 	return s
 }
 
-func TestTheSamplesAreThoseOfTheLastDayTheNewestLast(t *testing.T) {
+func TestSamplesAreTheLastDayNewestLast(t *testing.T) {
 	r := newRig(t)
 	all := decoded[operator.SampleList](t, r.admin("GET", "/admin/samples", ""))
 	if all.Interval != 60 || len(all.Samples) < 60 || all.Backup != nil {
@@ -76,7 +76,7 @@ func TestSamplesOfHoursAreSumsOfMinutes(t *testing.T) {
 	}
 }
 
-func TestTheSamplesTellOfTheLastBackupAndWhyItFailed(t *testing.T) {
+func TestSamplesShowTheLastBackup(t *testing.T) {
 	r := newRig(t)
 	at := time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
 	r.api.operator.Backups = func() backup.State {

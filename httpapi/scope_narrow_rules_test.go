@@ -53,8 +53,8 @@ func TestAKeyIsTakenInApikeyToo(t *testing.T) {
 	wantError(t, ask("apikey", key[:len(key)-1]+"!"), 401, "UNAUTHORIZED")
 }
 
-// TestTheGlobalKeyOpensInstancesWhereThatIsSet, and not otherwise.
-func TestTheGlobalKeyOpensInstancesWhereThatIsSet(t *testing.T) {
+// TestGlobalKeyOpensInstancesWhereSet, and not otherwise.
+func TestGlobalKeyOpensInstancesWhereSet(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	wantError(t, r.admin("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
@@ -107,9 +107,9 @@ func TestKeyWithRecipientsCannotSetCallReply(t *testing.T) {
 	}
 }
 
-// TestABatchOfAKeyTakesUploadsOfItsInstancesOnly: it does not learn whether other instances have any. A user's batch may use the
+// TestKeysBatchTakesOnlyItsInstancesUploads: it does not learn whether other instances have any. A user's batch may use the
 // uploads of all instances.
-func TestABatchOfAKeyTakesUploadsOfItsInstancesOnly(t *testing.T) {
+func TestKeysBatchTakesOnlyItsInstancesUploads(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	r.instance("b")
@@ -185,8 +185,8 @@ func TestUploadsByIDNeedMedia(t *testing.T) {
 	}
 }
 
-// TestAKeyStartsNoBatchThatItCouldNotHaveMade, because another caller of the same user may have made it.
-func TestAKeyStartsNoBatchThatItCouldNotHaveMade(t *testing.T) {
+// TestKeyStartsOnlyBatchesItCouldMake, because another caller of the same user may have made it.
+func TestKeyStartsOnlyBatchesItCouldMake(t *testing.T) {
 	r, _, _ := doing(t)
 	r.instance("b")
 	body := `{"name":"x","instances":["b"],"recipients":["4915112345678"],"autoStart":false,"message":{"type":"text","payload":{"text":"x"}}}`

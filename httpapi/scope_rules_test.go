@@ -98,9 +98,9 @@ func contractScope(method, path string) []string {
 	return nil
 }
 
-// TestEveryRouteOpensToItsScopeAndToNoOther calls each route with a key of each scope: for the right instance, for
+// TestRoutesOpenOnlyToTheirScope calls each route with a key of each scope: for the right instance, for
 // another one, expired and deleted.
-func TestEveryRouteOpensToItsScopeAndToNoOther(t *testing.T) {
+func TestRoutesOpenOnlyToTheirScope(t *testing.T) {
 	r := newRig(t)
 	r.instance("some-instance")
 	r.instance("other")
@@ -183,8 +183,8 @@ func TestARefusalNamesTheScope(t *testing.T) {
 	}
 }
 
-// TestADeletedKeyIsShownOnceMoreWithoutItsText
-func TestADeletedKeyIsShownOnceMoreWithoutItsText(t *testing.T) {
+// TestDeletedKeyIsShownWithoutItsText
+func TestDeletedKeyIsShownWithoutItsText(t *testing.T) {
 	r := newRig(t)
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
 	res := r.admin("DELETE", "/keys/"+k.ID.String(), "")
@@ -196,8 +196,8 @@ func TestADeletedKeyIsShownOnceMoreWithoutItsText(t *testing.T) {
 	wantError(t, r.admin("GET", "/keys/"+k.ID.String(), ""), 404, "KEY_NOT_FOUND")
 }
 
-// TestASocketOfAnInstanceNamesItUnlessTheKeyHasExactlyOne
-func TestASocketOfAnInstanceNamesItUnlessTheKeyHasExactlyOne(t *testing.T) {
+// TestSocketNamesItsInstanceUnlessTheKeyDoes
+func TestSocketNamesItsInstanceUnlessTheKeyDoes(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	r.instance("b")

@@ -10,7 +10,7 @@ import (
 	"postern/httpapi/rest"
 )
 
-func TestAnEditChangesTheStoredMessageInTheCommitThatStoresIt(t *testing.T) {
+func TestEditChangesTheMessageInItsCommit(t *testing.T) {
 	r, token := online(t)
 	m := received("M1", anne, "")
 	m.KeyFromMe = true
@@ -109,7 +109,7 @@ func TestOldPostIsEdited(t *testing.T) {
 	}
 }
 
-func TestADeletionIsDoneOnceForOneIdempotencyKey(t *testing.T) {
+func TestDeletionIsDoneOncePerIdempotencyKey(t *testing.T) {
 	r, token, left := sender(t)
 	for _, id := range []string{"M1", "M2"} {
 		m := received(id, anne, "")
@@ -131,7 +131,7 @@ func TestADeletionIsDoneOnceForOneIdempotencyKey(t *testing.T) {
 	}
 }
 
-func TestAForwardCarriesTheStoredMessageAndAStatusHasNoRecipient(t *testing.T) {
+func TestForwardCarriesTheMessageAndStatusNoRecipient(t *testing.T) {
 	r, token := online(t)
 	r.keep(t, received("A1", anne, ""))
 	if res := r.as(token, "POST", "/instance/a/send/forward", `{"number":"4915100000001","messageId":"A1"}`); res.StatusCode != 200 {
@@ -147,7 +147,7 @@ func TestAForwardCarriesTheStoredMessageAndAStatusHasNoRecipient(t *testing.T) {
 	}
 }
 
-func TestABadCallAboutAStoredMessageSendsNothing(t *testing.T) {
+func TestBadCallAboutAMessageSendsNothing(t *testing.T) {
 	r, token, left := sender(t)
 	keep := func(m event.Message, mine bool) {
 		m.KeyFromMe = mine

@@ -79,7 +79,7 @@ func wantError(t testing.TB, res *http.Response, status int, code string) rest.E
 	return b
 }
 
-func TestRequestIDIsTheCallersWhenVisibleASCIIElseANewUUID(t *testing.T) {
+func TestRequestIDIsTheCallersOrAUUID(t *testing.T) {
 	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	cases := []struct {
 		given []string
@@ -158,7 +158,7 @@ func TestASlashAtTheEndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestGlobalKeyInEitherHeaderAndAllValuesEqual(t *testing.T) {
+func TestGlobalKeyHeadersMustAgree(t *testing.T) {
 	a := bare(io.Discard, rest.Route{Method: "GET", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: ok})
 	cases := []struct {
 		name   string
@@ -224,7 +224,7 @@ func TestUserBearerTakesOnlyGoodUserTokens(t *testing.T) {
 	}
 }
 
-func TestBodyOverItsLimitIs413AndAWrongTypeIs415(t *testing.T) {
+func TestBodyOverLimitIs413AndWrongType415(t *testing.T) {
 	a := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
 		var v struct {
 			A string `json:"a"`
@@ -274,7 +274,7 @@ func TestErrorTableMapsEachSentinelAlsoWhenWrapped(t *testing.T) {
 	}
 }
 
-func TestErrorTableHasNoErrorThatAnEarlierRowHides(t *testing.T) {
+func TestErrorTableHasNoHiddenRow(t *testing.T) {
 	table := errorTable()
 	for i, m := range table {
 		for _, earlier := range table[:i] {
@@ -302,7 +302,7 @@ func TestErrorTableSaysWhatTheContractSays(t *testing.T) {
 	}
 }
 
-func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
+func TestLogHasRoutesWithoutQueriesOrTokens(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs, rest.Route{Method: "GET", Path: "/y/{id}", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	r := httptest.NewRequest("GET", "/y/hidden-name?token=hidden-token", nil)
@@ -319,7 +319,7 @@ func TestLogHasTheRouteAndNeverTheQueryOrAToken(t *testing.T) {
 	}
 }
 
-func TestLogTellsTheCodeOfARefusalAndNotItsMessages(t *testing.T) {
+func TestLogHasRefusalCodesWithoutMessages(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs,
 		rest.Route{Method: "POST", Path: "/refused", Auth: rest.Public, Right: rest.Never, Handle: fails(rest.Refuse(http.StatusUnprocessableEntity, "INVALID_MEDIA", "hidden text"))},
@@ -365,7 +365,7 @@ func TestLogNeverHasAPath(t *testing.T) {
 	}
 }
 
-func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
+func TestLogHidesSuccessfulScrapesAndHealthChecks(t *testing.T) {
 	var logs bytes.Buffer
 	a := bare(&logs, rest.Route{Method: "GET", Path: "/health", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/ready", Auth: rest.Public, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: rest.PathMetrics, Auth: rest.GlobalKey, Right: rest.Never, Handle: ok}, rest.Route{Method: "GET", Path: "/else", Auth: rest.Public, Right: rest.Never, Handle: ok})
 	for path, want := range map[string]string{"/health": "DEBUG", "/ready": "DEBUG", rest.PathMetrics: "DEBUG", "/else": "INFO"} {
@@ -384,7 +384,7 @@ func TestLogHidesScrapesAndHealthChecksUnlessTheyAreRefused(t *testing.T) {
 	}
 }
 
-func TestAMountedHandlerHasAllPathsBelowItsPrefixBehindTheKey(t *testing.T) {
+func TestMountedHandlerHasThePathsBehindTheKey(t *testing.T) {
 	a := bare(io.Discard)
 	a.Mount(rest.Route{Path: "/sandbox/", Auth: rest.GlobalKey, Handle: rest.ServeWith(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Method+" "+r.URL.Path)

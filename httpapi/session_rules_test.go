@@ -80,8 +80,8 @@ func TestASessionOfTheOperatorOpensEverything(t *testing.T) {
 	}
 }
 
-// TestASessionOfAKeyOpensWhatTheKeyDoes and ends with it.
-func TestASessionOfAKeyOpensWhatTheKeyDoes(t *testing.T) {
+// TestSessionOpensWhatItsKeyDoes and ends with it.
+func TestSessionOpensWhatItsKeyDoes(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	r.instance("b")
@@ -102,8 +102,8 @@ func TestASessionOfAKeyOpensWhatTheKeyDoes(t *testing.T) {
 	wantError(t, s.ask("GET", "/instance/a", ""), 401, "UNAUTHORIZED")
 }
 
-// TestStateChangingCallsWithACookieNeedTheHeader
-func TestStateChangingCallsWithACookieNeedTheHeader(t *testing.T) {
+// TestCookieChangesNeedTheHeader
+func TestCookieChangesNeedTheHeader(t *testing.T) {
 	r := newRig(t)
 	s, other := r.signIn("apikey", testKey), r.signIn("apikey", testKey)
 	for name, csrf := range map[string][]string{"none": nil, "empty": {""}, "another session's": {other.csrf}, "twice": {s.csrf, s.csrf}} {
@@ -121,8 +121,8 @@ func TestStateChangingCallsWithACookieNeedTheHeader(t *testing.T) {
 	}
 }
 
-// TestAPairingThatBeginsByGETNeedsTheHeaderOfASessionToo
-func TestAPairingThatBeginsByGETNeedsTheHeaderOfASessionToo(t *testing.T) {
+// TestPairingByGETNeedsTheSessionHeader
+func TestPairingByGETNeedsTheSessionHeader(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	s := r.signIn("apikey", testKey)
@@ -178,8 +178,8 @@ func TestACookieNeverAddsToAnotherCredential(t *testing.T) {
 	wantError(t, s.ask("GET", "/instance", "", func(h http.Header) { h.Set("apikey", "wrong") }), 401, "UNAUTHORIZED")
 }
 
-// TestSocketsOfACookieAreForPagesOfThisHost, whatever origins may connect with a token.
-func TestSocketsOfACookieAreForPagesOfThisHost(t *testing.T) {
+// TestCookieSocketsAreForThisHostsPages, whatever origins may connect with a token.
+func TestCookieSocketsAreForThisHostsPages(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	s := r.signIn("apikey", testKey)
@@ -249,8 +249,8 @@ func TestWhatChangesIsInTheAuditLog(t *testing.T) {
 	}
 }
 
-// TestACallOfAnAgentIsOneLineOfTheAuditLog, and no key can fill the log.
-func TestACallOfAnAgentIsOneLineOfTheAuditLog(t *testing.T) {
+// TestAgentCallIsOneAuditLine, and no key can fill the log.
+func TestAgentCallIsOneAuditLine(t *testing.T) {
 	r := newRig(t)
 	r.instance("a")
 	r.instance("foreign")
@@ -356,8 +356,8 @@ func TestKeysAreListedPageByPage(t *testing.T) {
 	}
 }
 
-// TestWhatBreaksARuleOfAKeyIsNamed
-func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
+// TestBrokenKeyRuleIsNamed
+func TestBrokenKeyRuleIsNamed(t *testing.T) {
 	r := newRig(t)
 	for body, field := range map[string]string{
 		`{"name":"","instances":["*"],"scopes":["read"]}`:                                     "name",
@@ -390,8 +390,8 @@ func TestWhatBreaksARuleOfAKeyIsNamed(t *testing.T) {
 	wantError(t, r.admin("GET", "/keys/"+rest.ExampleUUID, ""), 404, "KEY_NOT_FOUND")
 }
 
-// TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten, so that a search for the id finds it.
-func TestTheAuditLogNamesAKeyByItsIdHoweverItWasWritten(t *testing.T) {
+// TestAuditLogNamesKeysByID, so that a search for the id finds it.
+func TestAuditLogNamesKeysByID(t *testing.T) {
 	r := newRig(t)
 	k := r.newKey(`{"name":"k","instances":["*"],"scopes":["read"]}`)
 	id := k.ID.String()

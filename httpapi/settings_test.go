@@ -10,7 +10,7 @@ import (
 // allOff is the default of an instance's automatic actions.
 const allOff = `{"ignore":{"groups":false,"status":false,"newsletters":false,"broadcasts":false,"jids":[]},"rejectCalls":{"enabled":false,"message":""},"readMessages":false,"alwaysOnline":false,"presencePulse":false,"history":{"days":0,"groups":false}}`
 
-func TestSettingsAreAllOffAtFirstAndShownWhole(t *testing.T) {
+func TestSettingsAreOffAtFirstAndShownWhole(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	settings := func() string {

@@ -111,8 +111,8 @@ func statusOfFrame(t *testing.T, f http2.Frame) (status string) {
 	return status
 }
 
-// TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408 and the connection continues.
-func TestABodyOverHTTP2ThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
+// TestStalledHTTP2BodyIs408After60Seconds and the connection continues.
+func TestStalledHTTP2BodyIs408After60Seconds(t *testing.T) {
 	h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.GlobalKey, Right: rest.Never, Handle: func(c *rest.Call) error { return c.NoBody() }})
 	talking(t, nil, func() (http.Handler, func(*talker)) {
 		return h, func(k *talker) {
@@ -166,8 +166,8 @@ func TestUnreadHTTP2AnswerIsCutOff(t *testing.T) {
 	}
 }
 
-// TestAClientOfHTTP2ThatReadsNothingIsCutOff although its windows are open.
-func TestAClientOfHTTP2ThatReadsNothingIsCutOff(t *testing.T) {
+// TestHTTP2ClientThatReadsNothingEnds although its windows are open.
+func TestHTTP2ClientThatReadsNothingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wrote := make(chan error, 1)
 		srv := NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -195,8 +195,8 @@ func TestAClientOfHTTP2ThatReadsNothingIsCutOff(t *testing.T) {
 	})
 }
 
-// TestAClientOfHTTP2ThatSaysNothingIsLetGo, also one whose headers never end.
-func TestAClientOfHTTP2ThatSaysNothingIsLetGo(t *testing.T) {
+// TestSilentHTTP2ClientIsDisconnected, also one whose headers never end.
+func TestSilentHTTP2ClientIsDisconnected(t *testing.T) {
 	for name, drip := range map[string]bool{"silent": false, "dripping": true} {
 		talking(t, nil, func() (http.Handler, func(*talker)) {
 			return bare(io.Discard), func(k *talker) {
@@ -222,9 +222,9 @@ func TestAClientOfHTTP2ThatSaysNothingIsLetGo(t *testing.T) {
 	}
 }
 
-// TestAWebSocketIsNotUpgradedToOverHTTP2 and the answer has no header that HTTP/2
+// TestWebSocketNeedsHTTP1 and the answer has no header that HTTP/2
 // forbids.
-func TestAWebSocketIsNotUpgradedToOverHTTP2(t *testing.T) {
+func TestWebSocketNeedsHTTP1(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		h := bare(io.Discard, rest.Route{Method: "POST", Path: "/x", Auth: rest.Public, Right: rest.Never, Handle: func(c *rest.Call) error {
 			c.Request.ProtoMajor = version

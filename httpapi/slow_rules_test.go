@@ -100,7 +100,7 @@ func cutOff(t *testing.T, c net.Conn, limit time.Duration) {
 	}
 }
 
-func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
+func TestSlowHeadersAreCutOff(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nX-Slow: ")
 		if _, after := cut(t, c); after > readHeaderTimeout {
@@ -109,7 +109,7 @@ func TestAClientThatTakesTooLongForItsHeadersIsCutOff(t *testing.T) {
 	})
 }
 
-func TestABodyThatDoesNotArriveIn60SecondsIs408(t *testing.T) {
+func TestStalledBodyIs408After60Seconds(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		_, _ = io.WriteString(c, "POST /x HTTP/1.1\r\nHost: x\r\nApikey: "+testKey+"\r\nContent-Length: 10\r\n\r\n{")
 		cutOff(t, c, rest.BodyTimeout)
@@ -127,9 +127,9 @@ func TestUnreadBodyHoldsNothing(t *testing.T) {
 	})
 }
 
-// TestABodyHoldsNoConnectionForLongWithoutACredential, nor on a route that reads none: with a minute for each, a
+// TestUnauthenticatedBodyHoldsNoConnection, nor on a route that reads none: with a minute for each, a
 // client could occupy all connections with little effort.
-func TestABodyHoldsNoConnectionForLongWithoutACredential(t *testing.T) {
+func TestUnauthenticatedBodyHoldsNoConnection(t *testing.T) {
 	for request, status := range map[string]string{"POST /key": "401", "GET /free": "200", "PUT /free": "405", "POST /free": "408"} {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -179,7 +179,7 @@ func dripping(c net.Conn) (stop func()) {
 	}
 }
 
-func TestAnIdleConnectionIsClosedAndUsableUntilThen(t *testing.T) {
+func TestIdleConnectionStaysUsableUntilClosed(t *testing.T) {
 	slowly(t, func(t *testing.T, c net.Conn) {
 		r := bufio.NewReader(c)
 		for range 2 {

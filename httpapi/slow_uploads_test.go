@@ -63,7 +63,7 @@ func uploading(t *testing.T, script func(t *testing.T, r *rig, c net.Conn)) {
 	}
 }
 
-func TestAnUploadThatStallsIsCutOffAndItsFileRemoved(t *testing.T) {
+func TestStalledUploadIsCutOffAndRemoved(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) { cutOff(t, c, rest.UploadTimeout) })
 }
 
@@ -76,13 +76,13 @@ func TestAnUploadThatTricklesIsCutOffToo(t *testing.T) {
 	})
 }
 
-func TestAnUploadThatIsBrokenOffLeavesNoFile(t *testing.T) {
+func TestAbortedUploadLeavesNoFile(t *testing.T) {
 	uploading(t, func(_ *testing.T, _ *rig, c net.Conn) { c.Close() })
 }
 
-// TestAFormThatEndsBeforeItsBodyHoldsNothing: the server discards the rest of a body before it answers, if the rest
+// TestTruncatedFormHoldsNothing: the server discards the rest of a body before it answers, if the rest
 // is small.
-func TestAFormThatEndsBeforeItsBodyHoldsNothing(t *testing.T) {
+func TestTruncatedFormHoldsNothing(t *testing.T) {
 	uploading(t, func(t *testing.T, _ *rig, c net.Conn) {
 		_, _ = io.WriteString(c, strings.Repeat("x", 1<<19-1000))
 		_, _ = io.WriteString(c, "\r\n--b--\r\n")

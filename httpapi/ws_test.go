@@ -27,7 +27,7 @@ func handshakeOf(target string, edit func(h http.Header)) *http.Request {
 	return r
 }
 
-func TestHandshakeIsCheckedInTheOrder426Then400Then401Then403Then404(t *testing.T) {
+func TestSocketHandshakeChecks426Then400Then401Then403(t *testing.T) {
 	r := newRig(t)
 	instanceToken := r.instance("a")
 	ghost, err := tokens.ForInstance(testSecret, "ghost", 0, time.Now())
@@ -140,7 +140,7 @@ func TestSinceIsForInstancesWhoseEventsAreStored(t *testing.T) {
 	}
 }
 
-func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
+func TestHubRefusalsHaveTheErrorBody(t *testing.T) {
 	r := newRig(t)
 	for err, want := range map[error]struct {
 		status int
@@ -156,7 +156,7 @@ func TestWhatTheHubRefusesIsAnsweredWithTheErrorBody(t *testing.T) {
 	}
 }
 
-func TestAReplacedTokenFailsTheCheckThatTheHubMakesOnceItHasTheClient(t *testing.T) {
+func TestReplacedTokenFailsTheHubsCheck(t *testing.T) {
 	r := newRig(t)
 	token := r.instance("a")
 	do(r.h, handshakeOf("/ws/instance/events?event=*&token="+token, nil))

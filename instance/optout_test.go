@@ -31,9 +31,9 @@ func (h *heeder) Heed(_ int64, m *event.Message) func(*store.Tx) error {
 	}
 }
 
-// TestOptOutIsInTheCommitOfItsMessage: with the message, alone if messages are not stored or
+// TestOptOutIsInItsMessagesCommit: with the message, alone if messages are not stored or
 // the chat is ignored; and if it fails, the message is not stored and not acknowledged.
-func TestOptOutIsInTheCommitOfItsMessage(t *testing.T) {
+func TestOptOutIsInItsMessagesCommit(t *testing.T) {
 	const anne = "4915112345678@s.whatsapp.net"
 	failed := errors.New("no room")
 	for name, one := range map[string]struct {

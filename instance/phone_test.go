@@ -7,8 +7,8 @@ import (
 	"postern/event"
 )
 
-// TestSignOfThePhoneIsStoredOnceAnHour reports signs some minutes and some hours apart, and counts the commits.
-func TestSignOfThePhoneIsStoredOnceAnHour(t *testing.T) {
+// TestSignOfPhoneIsStoredHourly reports signs some minutes and some hours apart, and counts the commits.
+func TestSignOfPhoneIsStoredHourly(t *testing.T) {
 	r := newRig(t, nil, nil)
 	rec := r.linked("shop", event.Online)
 	begin := time.Now().Add(-10 * time.Hour).Truncate(time.Second)

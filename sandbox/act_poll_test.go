@@ -10,7 +10,7 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 )
 
-func TestPollsAndVotesCanBeReadByTheClient(t *testing.T) {
+func TestClientReadsPollsAndVotes(t *testing.T) {
 	s, own, anne, _, c := groupNet(t, Config{})
 	c.Store.MsgSecrets = &messageSecrets{NoopStore: &store.NoopStore{}, secrets: map[string][]byte{}}
 	group := madeByAct(t, s).String()

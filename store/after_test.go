@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly: not for a closure that
+// TestAfterRunsOnceOnceTheCommitIsDurable: not for a closure that
 // failed, and not for the first run of a closure that ran again because of another.
-func TestWhatIsToFollowACommitIsCalledOnceItIsOnTheDiskAndOnceOnly(t *testing.T) {
+func TestAfterRunsOnceOnceTheCommitIsDurable(t *testing.T) {
 	var commits atomic.Int64
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {
 		o.OnCommit = func(int, time.Duration) { commits.Add(1) }

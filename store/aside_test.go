@@ -61,7 +61,7 @@ func flip(t *testing.T, image []byte, text string, offset, bit int) []byte {
 	return broken
 }
 
-func TestADamagedRecordIsSetAsideAndTheRestRuns(t *testing.T) {
+func TestDamagedRecordIsSetAside(t *testing.T) {
 	path, image := keeper(t)
 	if err := os.WriteFile(path, flip(t, image, "value-0500", 3, 5), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestADamagedRecordIsSetAsideAndTheRestRuns(t *testing.T) {
 	}
 }
 
-func TestAFlippedBitOfAKeyOrAChecksumIsPutRight(t *testing.T) {
+func TestFlippedBitOfKeyOrChecksumIsRepaired(t *testing.T) {
 	path, image := keeper(t)
 	sum := string(schema.Seal([]byte("key-0500"), []byte("value-0500 of some length"))[:schema.ChecksumSize])
 	cases := map[string][]byte{}
@@ -150,7 +150,7 @@ func TestAFlippedBitOfAKeyOrAChecksumIsPutRight(t *testing.T) {
 	}
 }
 
-func TestARecordThatIsNotWhatItsOwnerStoresIsDamaged(t *testing.T) {
+func TestForeignRecordIsDamaged(t *testing.T) {
 	var log bytes.Buffer
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	put(t, s, "a", `{"name":`)
@@ -169,5 +169,5 @@ func TestARecordThatIsNotWhatItsOwnerStoresIsDamaged(t *testing.T) {
 	}
 }
 
-// TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice, nor does a due row without its batch
+// TestDamagedOwnerCounterRepeatsNoNumber, nor does a due row without its batch
 // keep an event from being delivered.

@@ -28,7 +28,7 @@ func closed(t *testing.T, s *Store) {
 	}
 }
 
-func TestWhatAStopLeavesIsOfThoseRecordsOnly(t *testing.T) {
+func TestOrderlyStopLeavesOnlyItsRecords(t *testing.T) {
 	for name, c := range map[string]struct {
 		run   func(t *testing.T, path string)
 		found string

@@ -423,7 +423,7 @@ func TestTimeNeverGoesBackAtATakeover(t *testing.T) {
 }
 
 // Otherwise records would be dated in the far future for as long as the clock was ahead.
-func TestClockFarAheadDatesNoRecordOfACell(t *testing.T) {
+func TestClockFarAheadDatesNoCellRecord(t *testing.T) {
 	d := newDatabase()
 	put(t, d.owner(t, filepath.Join(t.TempDir(), "right.db")), "a", "1")
 	shift := func(by time.Duration) func(*Options) {
@@ -525,7 +525,7 @@ func TestOwnersFileGoesOnAfterAnOrderlyStop(t *testing.T) {
 
 // When the disk is full after the commit of the cell, the change has happened and the file
 // lacks it: the process ends, and the next one gets the change from the cell.
-func TestFullDiskAfterTheCellsCommitEndsTheProcess(t *testing.T) {
+func TestFullDiskAfterCellCommitEndsTheProcess(t *testing.T) {
 	d, ended := newDatabase(), make(chan error, 1)
 	path := filepath.Join(t.TempDir(), "a.db")
 	s := d.owner(t, path, func(o *Options) { o.Fatal = func(err error) { ended <- err } })

@@ -95,7 +95,7 @@ func held(t *testing.T, s *Store) map[string]string {
 	return all
 }
 
-func TestACompactedFileHoldsTheSameInLessRoom(t *testing.T) {
+func TestCompactedFileIsSmallerAndEqual(t *testing.T) {
 	path, want := holey(t)
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func onlyFile(t *testing.T, path string) {
 	}
 }
 
-func TestACompactionThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
+func TestFailedCompactionLeavesTheFile(t *testing.T) {
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("interrupted"))
 	for name, c := range map[string]struct {
@@ -209,9 +209,9 @@ func TestARunningProgramIsNotCompactedUnder(t *testing.T) {
 	}
 }
 
-// TestAProgramThatWaitsForACompactionGetsTheNewFile, and does not continue in the file
+// TestProgramAwaitingACompactionOpensTheNewFile, and does not continue in the file
 // that lost its name to the compaction.
-func TestAProgramThatWaitsForACompactionGetsTheNewFile(t *testing.T) {
+func TestProgramAwaitingACompactionOpensTheNewFile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("files that are open have no other name here")
 	}
@@ -258,9 +258,9 @@ func mustSchema(t *testing.T) schema.Schema {
 	return sch
 }
 
-// TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves: each kill is a copy of
+// TestKilledCompactionLeavesTheFile: each kill is a copy of
 // the folder at that moment.
-func TestAKilledCompactionLeavesTheFileAndWhatTheNextStartRemoves(t *testing.T) {
+func TestKilledCompactionLeavesTheFile(t *testing.T) {
 	path, want := holey(t)
 	if err := os.WriteFile(path+leftoverSuffix+"123", bytes.Repeat([]byte{1}, 5000), 0o600); err != nil {
 		t.Fatal(err)
@@ -293,9 +293,9 @@ func TestACompactionRemovesWhatAKilledOneLeft(t *testing.T) {
 	onlyFile(t, path)
 }
 
-// TestEitherHeadOfACompactedFileHasAllOfIt: otherwise the older one would have a state
+// TestEitherHeadOfCompactedFileIsComplete: otherwise the older one would have a state
 // from the middle of the compaction.
-func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
+func TestEitherHeadOfCompactedFileIsComplete(t *testing.T) {
 	path, want := holey(t)
 	if _, _, err := Compact(t.Context(), path, declared); err != nil {
 		t.Fatal(err)
@@ -321,9 +321,9 @@ func TestEitherHeadOfACompactedFileHasAllOfIt(t *testing.T) {
 	}
 }
 
-// TestNothingHoldsTheCopyOpenWhenItIsPutInPlace, since Windows cannot rename an open
+// TestCopyIsClosedBeforeTheSwap, since Windows cannot rename an open
 // file.
-func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
+func TestCopyIsClosedBeforeTheSwap(t *testing.T) {
 	const open = "/proc/self/fd"
 	if _, err := os.Stat(open); err != nil {
 		t.Skip("this system does not tell which files are open")
@@ -361,9 +361,9 @@ func TestNothingHoldsTheCopyOpenWhenItIsPutInPlace(t *testing.T) {
 	}
 }
 
-// TestTheCopyIsWrittenToTheFileThatWasMade, even if a link is put in its place: root may
+// TestCopyIsWrittenToTheCreatedFile, even if a link is put in its place: root may
 // compact a file in a folder of another user.
-func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
+func TestCopyIsWrittenToTheCreatedFile(t *testing.T) {
 	path, _ := holey(t)
 	f, err := os.Open(path)
 	if err != nil {
@@ -399,8 +399,8 @@ func TestTheCopyIsWrittenToTheFileThatWasMade(t *testing.T) {
 	}
 }
 
-// TestACopyThatTheDiskCannotReadEndsTheCompaction, and does not make it hang.
-func TestACopyThatTheDiskCannotReadEndsTheCompaction(t *testing.T) {
+// TestUnreadableCopyEndsTheCompaction, and does not make it hang.
+func TestUnreadableCopyEndsTheCompaction(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("a mapped file is not cut off here")
 	}
@@ -428,7 +428,7 @@ func TestACopyThatTheDiskCannotReadEndsTheCompaction(t *testing.T) {
 	}
 }
 
-func TestTheFileMovesAndNotTheLinkToIt(t *testing.T) {
+func TestCompactionReplacesTheLinksTarget(t *testing.T) {
 	path, _ := holey(t)
 	link := filepath.Join(t.TempDir(), "link.db")
 	if err := os.Symlink(path, link); err != nil {

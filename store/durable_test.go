@@ -57,7 +57,7 @@ func look(s *Store) (all seen, err error) {
 	return all, err
 }
 
-func TestNobodySeesACommitBeforeItIsOnTheDisk(t *testing.T) {
+func TestCommitsAreUnseenUntilDurable(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	visible, land := hold(s)
 	wake, after := s.Woken(), make(chan struct{})
@@ -121,7 +121,7 @@ func TestACommitThatTakesLongIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestACommitThatFailsAfterItWasVisibleIsNeverSeen(t *testing.T) {
+func TestCommitThatFailsLateIsNeverSeen(t *testing.T) {
 	var fatal error
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.Fatal = func(err error) { fatal = err } })
 	put(t, s, "a", "0")
@@ -143,9 +143,9 @@ func TestACommitThatFailsAfterItWasVisibleIsNeverSeen(t *testing.T) {
 	}
 }
 
-// TestAReaderThatWaitsForAFailingCommitGetsErrFailed: the state before the commit is no
+// TestReaderAwaitingAFailingCommitGetsErrFailed: the state before the commit is no
 // longer available, so the reader waits, and no further commit comes.
-func TestAReaderThatWaitsForAFailingCommitGetsErrFailed(t *testing.T) {
+func TestReaderAwaitingAFailingCommitGetsErrFailed(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.Fatal = func(error) {} })
 	visible, land := hold(s)
 	go func() { _ = s.Update(t.Context(), func(tx *Tx) error { return tx.Put("thing", []byte("a"), nil) }) }()
@@ -160,9 +160,9 @@ func TestAReaderThatWaitsForAFailingCommitGetsErrFailed(t *testing.T) {
 	}
 }
 
-// TestARefusalIsToldOnceItsReasonIsOnTheDisk: the second of two creations of
+// TestRefusalFollowsItsCausesCommit: the second of two creations of
 // one name is refused because of the first, which a power cut may still undo.
-func TestARefusalIsToldOnceItsReasonIsOnTheDisk(t *testing.T) {
+func TestRefusalFollowsItsCausesCommit(t *testing.T) {
 	taken := errors.New("the name is taken")
 	create := func(tx *Tx) error {
 		if tx.Has("thing", []byte("name")) {
@@ -200,9 +200,9 @@ func TestARefusalIsToldOnceItsReasonIsOnTheDisk(t *testing.T) {
 	}
 }
 
-// TestARefusalWhoseReasonDidNotHappenIsTakenBack: the disk has no room for the first
+// TestRefusalWithoutItsCauseIsRevised: the disk has no room for the first
 // creation, so the second gets the name, if there is room for it.
-func TestARefusalWhoseReasonDidNotHappenIsTakenBack(t *testing.T) {
+func TestRefusalWithoutItsCauseIsRevised(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	create := func(tx *Tx) error {
 		if tx.Has("thing", []byte("name")) {
@@ -242,9 +242,9 @@ func begin(s *Store, group ...*update) {
 	s.kick <- struct{}{}
 }
 
-// TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping: bbolt remaps the file when there is
+// TestReadersDoNotDelayAGrowingMapping: bbolt remaps the file when there is
 // no reader, and the commit itself keeps a read transaction for the readers.
-func TestReadersDoNotHoldUpAFileThatOutgrowsItsMapping(t *testing.T) {
+func TestReadersDoNotDelayAGrowingMapping(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	if err := s.db.Close(); err != nil {
@@ -340,9 +340,9 @@ func number(key []byte) (n uint64) {
 	return n
 }
 
-// TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp: a reader starts while a commit is
+// TestReaderOfOldStateDoesNotDelayClose: a reader starts while a commit is
 // in flight and runs until Close waits for it.
-func TestAReaderOfTheStateBeforeACommitDoesNotHoldCloseUp(t *testing.T) {
+func TestReaderOfOldStateDoesNotDelayClose(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	visible, land := hold(s)
 	var work sync.WaitGroup

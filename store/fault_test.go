@@ -79,7 +79,7 @@ func eachPage(t *testing.T, path string, change func(p []byte)) {
 	}
 }
 
-func TestDamageBelowARunningStoreEndsItWithWords(t *testing.T) {
+func TestDamageUnderARunningStoreEndsItClearly(t *testing.T) {
 	read := func(tx *Tx) error {
 		for i := range 3000 {
 			if _, err := tx.Get("thing", Key(i)); err != nil && !errors.Is(err, ErrDamaged) {
@@ -155,7 +155,7 @@ func TestAPanicOfAClosureIsNoDamage(t *testing.T) {
 	}
 }
 
-func TestAnUpdateThatIsRefusedDoesNotReadTheFile(t *testing.T) {
+func TestRefusedUpdateDoesNotReadTheFile(t *testing.T) {
 	s, path, fatal := breakable(t)
 	no := errors.New("no")
 	refuse := func() error { return s.Update(t.Context(), func(*Tx) error { return no }) }

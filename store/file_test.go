@@ -99,10 +99,10 @@ func newerSchema(t *testing.T) []byte {
 	return b
 }
 
-// TestAFileOfANewerProgramIsRefusedWithBothVersions by every function that opens it, and
+// TestNewerFileIsRefusedWithBothVersions by every function that opens it, and
 // nothing is changed or left beside it: an older program does the same with a file of
 // today.
-func TestAFileOfANewerProgramIsRefusedWithBothVersions(t *testing.T) {
+func TestNewerFileIsRefusedWithBothVersions(t *testing.T) {
 	image := newerSchema(t)
 	path := filepath.Join(t.TempDir(), "p.db")
 	if err := os.WriteFile(path, image, 0o600); err != nil {
@@ -150,7 +150,7 @@ func TestWhatIsNoFileIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestASecondOpenSaysThatTheFileIsInUse(t *testing.T) {
+func TestSecondOpenReportsFileInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	openTest(t, path)
 	if _, err := Open(Options{Path: path, Buckets: declared}); !errors.Is(err, ErrLocked) {
@@ -205,7 +205,7 @@ func runAsNobody(t *testing.T, test string) {
 	}
 }
 
-func TestACrashDuringCreationLeavesNothingInTheWay(t *testing.T) {
+func TestCrashDuringCreationLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	if err := os.WriteFile(path+leftoverSuffix+"123", []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestACrashDuringCreationLeavesNothingInTheWay(t *testing.T) {
 	}
 }
 
-func TestADiskThatFillsRefusesTheCommitAndGoesOnWhenThereIsRoom(t *testing.T) {
+func TestFullDiskRefusesCommitsUntilThereIsRoom(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) {
 		o.Fatal = func(err error) { t.Errorf("fatal: %v", err) }
 	})
@@ -247,7 +247,7 @@ func TestADiskThatFillsRefusesTheCommitAndGoesOnWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestAdmitRefusesNewWorkWhenTheDiskIsNearlyFull(t *testing.T) {
+func TestAdmitRefusesWorkOnNearlyFullDisk(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), func(o *Options) { o.MinFree = 1 << 62 })
 	if err := s.Admit(); !errors.Is(err, ErrDiskFull) {
 		t.Errorf("Admit: %v", err)

@@ -27,7 +27,7 @@ func guardedStore(t *testing.T, series int) *Store {
 
 // Records that are added one per commit, in many series at once, fill their pages
 // whatever their size.
-func TestRecordsThatComeOneByOneFillTheirPages(t *testing.T) {
+func TestSequentialRecordsFillTheirPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

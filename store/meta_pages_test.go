@@ -12,9 +12,9 @@ import (
 	"postern/store/files"
 )
 
-// TestSettlingWritesTheMetaPagesBackAsTheyAre for every page size, and if one of the two
+// TestSettlingRewritesTheMetaPagesUnchanged for every page size, and if one of the two
 // is damaged.
-func TestSettlingWritesTheMetaPagesBackAsTheyAre(t *testing.T) {
+func TestSettlingRewritesTheMetaPagesUnchanged(t *testing.T) {
 	for _, pageSize := range []int{1024, 4096, 16384, 65536} {
 		t.Run(fmt.Sprint(pageSize), func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "p.db")

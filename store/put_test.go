@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestAFileIsPutInItsPlaceAndTheOneBeforeItIsKept(t *testing.T) {
+func TestPutKeepsTheFormerFile(t *testing.T) {
 	folder := t.TempDir()
 	path, aside := filepath.Join(folder, "p.db"), filepath.Join(folder, "kept")
 	made := func(name, value string) string {

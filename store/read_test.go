@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestALookSeesWhatAScanSeesAndWhatIsDamaged(t *testing.T) {
+func TestLookSeesWhatAScanSees(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	change(t, s, func(tx *Tx) error {

@@ -63,9 +63,9 @@ func TestARepairMakesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestARepairThatCannotBeDoneLeavesTheFileAsItIs: interrupted, in a folder that is not
+// TestFailedRepairLeavesTheFile: interrupted, in a folder that is not
 // writable, beside a file with the name of the kept one, while a program has it open.
-func TestARepairThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
+func TestFailedRepairLeavesTheFile(t *testing.T) {
 	ended, end := context.WithCancelCause(t.Context())
 	end(errors.New("interrupted"))
 	for name, c := range map[string]struct {
@@ -104,9 +104,9 @@ func TestARepairThatCannotBeDoneLeavesTheFileAsItIs(t *testing.T) {
 	}
 }
 
-// TestARepairEndsOnRecordsThatContradictEachOther: a contradiction is refused, instead of
+// TestRepairOfContradictingRecordsEnds: a contradiction is refused, instead of
 // repaired forever.
-func TestARepairEndsOnRecordsThatContradictEachOther(t *testing.T) {
+func TestRepairOfContradictingRecordsEnds(t *testing.T) {
 	torn := thing
 	torn.Needs = func(*schema.Lookup) schema.Needs {
 		return func(key, _ []byte) []schema.Need {

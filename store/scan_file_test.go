@@ -9,9 +9,9 @@ import (
 	"postern/store/schema"
 )
 
-// TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing also checks the
+// TestLookIntoReadsOneBucketAndChangesNothing also checks the
 // errors that say what to do.
-func TestLookIntoTellsOneBucketOfAFileThatNobodyHasOpenAndChangesNothing(t *testing.T) {
+func TestLookIntoReadsOneBucketAndChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	buckets := []schema.Bucket{{Name: "a", Owner: "test", Key: "k", Value: "v"}, {Name: "b", Owner: "test", Key: "k", Value: "v"}}
 	st, err := Open(Options{Path: path, Buckets: buckets})

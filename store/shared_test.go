@@ -28,9 +28,9 @@ func (a *added) Finish(tx *Tx) error {
 	return a.err
 }
 
-// TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt: with the additions of each
+// TestSharedWritesFollowTheCommitsLastClosure: with the additions of each
 // closure, except a failed one, and in the same commit.
-func TestWhatACommitSharesIsWrittenOnceBehindTheLastOfIt(t *testing.T) {
+func TestSharedWritesFollowTheCommitsLastClosure(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "s.db"))
 	var written []uint64
 	add := func(n uint64, fails, ends error) func(*Tx) error {

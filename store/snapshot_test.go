@@ -45,7 +45,7 @@ func alone(t *testing.T, path string) {
 // Each commit of a writer changes three records at places far apart. A snapshot has all
 // three or none, each commit that returned before the snapshot began, and none that began
 // after it was made.
-func TestASnapshotIsOneMomentOfTheFileWhileOthersWrite(t *testing.T) {
+func TestSnapshotIsOneMomentDuringWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	change(t, s, func(tx *Tx) error { // of some megabytes, so that copying takes a while
@@ -119,7 +119,7 @@ func TestASnapshotIsOneMomentOfTheFileWhileOthersWrite(t *testing.T) {
 	alone(t, path)
 }
 
-func TestASnapshotHasNothingOfWhatWasTakenBack(t *testing.T) {
+func TestSnapshotLacksWhatWasRolledBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	put(t, s, "a", "1")
@@ -210,7 +210,7 @@ func TestWhatWasDeletedIsInNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestASnapshotThatIsNotWantedOrNotPossibleLeavesNothing(t *testing.T) {
+func TestUnwantedSnapshotLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path, func(o *Options) { o.MinFree = 1 << 62 })
 	put(t, s, "a", strings.Repeat("x", 1<<20))
@@ -295,7 +295,7 @@ func TestADamagedPageIsInNoSnapshot(t *testing.T) {
 
 // An orderly stop of a large file leaves the list of its free pages in it. A snapshot
 // contains zeros in place of these pages, and no list.
-func TestASnapshotOfAStoppedFileHasNoListOfFreePages(t *testing.T) {
+func TestSnapshotOfStoppedFileHasNoFreeList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path, func(o *Options) { o.NoSync, o.SurveyFrom = false, 1 })
 	for i := range 300 {

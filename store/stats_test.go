@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestStatsTellTheTimeOfWritingAndTheFreePages(t *testing.T) {
+func TestStatsHaveWriteTimeAndFreePages(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
 	put(t, s, "large", strings.Repeat("x", 100*s.Stats().PageSize))
 	before := s.Stats()
@@ -55,7 +55,7 @@ func file(t *testing.T, path string) []byte {
 	return raw
 }
 
-func TestTheWriterWakesAtMostOnceForEachChangeAndNotForReads(t *testing.T) {
+func TestWriterWakesOncePerChangeNotForReads(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
 	before := s.Stats()
 	for range 10 {

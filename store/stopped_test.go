@@ -71,7 +71,7 @@ func whole(t *testing.T, s *Store, rows int) {
 	}
 }
 
-func TestALargeFileThatWasClosedInOrderIsNotReadAgain(t *testing.T) {
+func TestLargeFileClosedInOrderIsNotReread(t *testing.T) {
 	path := stopped(t)
 	for round := range 3 {
 		s := openTest(t, path, large)
@@ -241,8 +241,8 @@ func again(t *testing.T, path string) {
 	}
 }
 
-// TestAKillAfterAnOrderlyStopHasTheFileRead at every moment of the next run.
-func TestAKillAfterAnOrderlyStopHasTheFileRead(t *testing.T) {
+// TestKillAfterOrderlyStopRereadsTheFile at every moment of the next run.
+func TestKillAfterOrderlyStopRereadsTheFile(t *testing.T) {
 	path := stopped(t)
 	s := openTest(t, path, large)
 	for i := range 5 {
@@ -259,9 +259,9 @@ func TestAKillAfterAnOrderlyStopHasTheFileRead(t *testing.T) {
 	whole(t, s, 1001)
 }
 
-// TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart, so that the record is set
+// TestKnownDamageRereadsTheFileAtStart, so that the record is set
 // aside.
-func TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart(t *testing.T) {
+func TestKnownDamageRereadsTheFileAtStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path, large)
 	fillThings(t, s, 100)
@@ -275,7 +275,7 @@ func TestDamageThatIsKnownHasTheWholeFileReadAtTheNextStart(t *testing.T) {
 	whole(t, s, 100)
 }
 
-func TestAStopWithoutRoomForTheListIsOneInOrder(t *testing.T) {
+func TestStopWithoutRoomForTheListIsOrderly(t *testing.T) {
 	path := stopped(t)
 	s := openTest(t, path, large)
 	commits, commit := 0, s.commitTx
@@ -297,9 +297,9 @@ func TestAStopWithoutRoomForTheListIsOneInOrder(t *testing.T) {
 	whole(t, s, 1001)
 }
 
-// TestTheNoteOfAStopIsAFileOfItsOwn: a file in its place, perhaps of another user who
+// TestStopNoteIsASeparateFile: a file in its place, perhaps of another user who
 // once ran the program, is neither followed nor an obstacle.
-func TestTheNoteOfAStopIsAFileOfItsOwn(t *testing.T) {
+func TestStopNoteIsASeparateFile(t *testing.T) {
 	path := stopped(t)
 	victim := filepath.Join(t.TempDir(), "victim")
 	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {

@@ -190,7 +190,7 @@ func TestAPanicReachesItsCallerAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestACallWhoseContextEndsWhileItWaitsNeverRuns(t *testing.T) {
+func TestCancelledWaitingCallNeverRuns(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	release, started := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -210,7 +210,7 @@ func TestACallWhoseContextEndsWhileItWaitsNeverRuns(t *testing.T) {
 	put(t, s, "next", "1")
 }
 
-func TestASubmittedCallHasItsPlaceBeforeLaterOnes(t *testing.T) {
+func TestSubmittedCallPrecedesLaterOnes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	var order []string
@@ -322,7 +322,7 @@ func TestScanSelectsByPrefixBoundsDirectionAndLimit(t *testing.T) {
 	}
 }
 
-func TestADamagedRecordIsReportedAndNeverHandedOut(t *testing.T) {
+func TestDamagedRecordIsReportedAndNeverReturned(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	put(t, s, "good", "1")
@@ -439,7 +439,7 @@ func TestAProbeFailsWhileTheWriterHangs(t *testing.T) {
 
 // Every caller of Close gets the lock released, however many call it at once. In the
 // bubble, a caller that finds the lock taken sees time pass.
-func TestCloseReturnsWhenTheFileIsFreeToEveryCaller(t *testing.T) {
+func TestCloseReturnsWhenTheFileIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {

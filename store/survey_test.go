@@ -48,7 +48,7 @@ func filled(t *testing.T, change func(tx *bolt.Tx) error) string {
 	return path
 }
 
-func TestAFileWhoseBucketsAreNotWhatWasWrittenIsRefused(t *testing.T) {
+func TestFileWithForeignBucketsIsRefused(t *testing.T) {
 	sealed := func(key, value string) []byte { return schema.Seal([]byte(key), []byte(value)) }
 	for name, c := range map[string]struct {
 		change func(tx *bolt.Tx) error
@@ -92,7 +92,7 @@ func TestAFileWhoseBucketsAreNotWhatWasWrittenIsRefused(t *testing.T) {
 	}
 }
 
-func TestAReleaseWithABucketMoreOpensTheFileAndOneWithoutRefusesIt(t *testing.T) {
+func TestOnlyReleasesWithItsBucketsOpenAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	put(t, s, "a", "1")
@@ -110,9 +110,9 @@ func TestAReleaseWithABucketMoreOpensTheFileAndOneWithoutRefusesIt(t *testing.T)
 	}
 }
 
-// TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth, although its schema is
+// TestFileOpenedByNewerProgramIsRefused, although its schema is
 // the same: it has one bucket more.
-func TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth(t *testing.T) {
+func TestFileOpenedByNewerProgramIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	for _, program := range []string{"v1.4.0", ""} { // a command that does not say keeps it
 		if err := openTest(t, path, withOther, func(o *Options) { o.Program = program }).Close(); err != nil {
@@ -128,7 +128,7 @@ func TestAFileThatANewerProgramOpenedIsRefusedWithTheVersionsOfBoth(t *testing.T
 	}
 }
 
-func TestAFileOfTheVersionWithoutTalliesIsTakenAsItIs(t *testing.T) {
+func TestFileWithoutTalliesIsAccepted(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
 		meta := tx.Bucket([]byte("meta"))
 		for _, b := range []string{"thing", "other", "entry"} {
@@ -169,7 +169,7 @@ func TestAFailedClosureChangesNoTally(t *testing.T) {
 	openTest(t, path)
 }
 
-func TestAFlippedBitOfAHeadPageIsPutRight(t *testing.T) {
+func TestFlippedBitOfAHeadPageIsRepaired(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	s := openTest(t, path)
 	put(t, s, "a", "1")

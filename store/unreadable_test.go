@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestARecordThatCouldNotBeReadBackIsNotWritten: raw JSON that is just readable by itself
+// TestUnreadableRecordIsNotWritten: raw JSON that is just readable by itself
 // is one level deeper inside its record.
-func TestARecordThatCouldNotBeReadBackIsNotWritten(t *testing.T) {
+func TestUnreadableRecordIsNotWritten(t *testing.T) {
 	type record struct{ Raw json.RawMessage }
 	s := openTest(t, filepath.Join(t.TempDir(), "t.db"))
 	for levels, want := range map[int]error{9_999: nil, 10_000: ErrUnreadable} {

@@ -16,10 +16,10 @@ import (
 	"postern/store/survey"
 )
 
-// TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged, whether the schema is older or a
+// TestEarlierReleasesFileIsCopiedBeforeChanges, whether the schema is older or a
 // bucket is missing, and again after a start that was killed. A file of this release is
 // not copied.
-func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
+func TestEarlierReleasesFileIsCopiedBeforeChanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*bolt.Tx) error
 		buckets []schema.Bucket
@@ -75,7 +75,7 @@ func TestAFileOfAnEarlierReleaseIsKeptBeforeItIsChanged(t *testing.T) {
 	}
 }
 
-func TestWithoutACopyAFileOfAnEarlierReleaseStaysAsItIs(t *testing.T) {
+func TestWithoutACopyEarlierReleasesFileStays(t *testing.T) {
 	path := filled(t, func(tx *bolt.Tx) error {
 		return tx.Bucket([]byte("meta")).Put(survey.Version, schema.Seal(survey.Version, []byte{0, 0, 0, schema.Version - 1}))
 	})

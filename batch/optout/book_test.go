@@ -200,7 +200,7 @@ func TestOptOutHoldsForItsUserOnly(t *testing.T) {
 	}
 }
 
-func TestOptOutHoldsForEveryAddressOfThePerson(t *testing.T) {
+func TestOptOutHoldsForEveryAddress(t *testing.T) {
 	r := newRig(t)
 	r.met("551187654321", "77") // known without the mobile digit
 	r.add(anna, "5511987654321")

@@ -423,7 +423,7 @@ func TestMoveInRefusesACopyThatIsBehind(t *testing.T) {
 
 // A copy that was moved in although another one is newer is the cell from then on: that other
 // one is loaded again.
-func TestCopiesNewerThanTheMovedOneAreLoadedAgain(t *testing.T) {
+func TestCopiesNewerThanTheMovedCellAreReloaded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, path := &database{Database: &memory.Database{}}, file(t, "a")
 		if _, err := move.In(t.Context(), d.config(path, false), nil); err != nil {

@@ -11,9 +11,9 @@ import (
 	"postern/e2e/browser"
 )
 
-// TestTabOfAnOlderReleaseLoadsTheNewOne when it needs a page that it has not loaded, and stays at its address. While a
+// TestTabOfOlderReleaseReloads when it needs a page that it has not loaded, and stays at its address. While a
 // proxy answers with an error page, the tab stays as it is.
-func TestTabOfAnOlderReleaseLoadsTheNewOne(t *testing.T) {
+func TestTabOfOlderReleaseReloads(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("drives a browser")

@@ -44,7 +44,7 @@ func (r *rig) list(f delivery.Filter) []delivery.Listed {
 	return page.Records
 }
 
-func TestADeliveryOfTheOldWayLeavesOneRecordWithItsAttempt(t *testing.T) {
+func TestMemoryDeliveryLeavesOneRecordWithAttempt(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	n := notice(3)
 	e := r.log.Queued(n, oldWay())
@@ -137,7 +137,7 @@ func TestABodyIsKeptForEverythingButDelivered(t *testing.T) {
 	}
 }
 
-func TestWhatEndedIsWrittenWithinASecondWithoutBeingAsked(t *testing.T) {
+func TestEndedRecordsAreWrittenWithinASecond(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestStopWritesWhatIsInMemory(t *testing.T) {
 	}
 }
 
-func TestWhatWasOnItsWayInAKilledProcessIsDropped(t *testing.T) {
+func TestInFlightDeliveryOfKilledProcessIsDropped(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	e := r.log.Queued(notice(1), oldWay())
 	durable := r.emit(event.About{}, hook(event.OrderNone))
@@ -208,7 +208,7 @@ func TestWhatWasOnItsWayInAKilledProcessIsDropped(t *testing.T) {
 	}
 }
 
-func TestALogThatIsOffKnowsNothingButWhatWaitsInTheFile(t *testing.T) {
+func TestDisabledLogKnowsOnlyPendingDeliveries(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	r.log.Queued(notice(1), oldWay()).Done(delivery.Failed, delivery.Attempt{})
 	e := r.emit(event.About{}, hook(event.OrderNone))
@@ -245,7 +245,7 @@ func TestALogThatIsOffKnowsNothingButWhatWaitsInTheFile(t *testing.T) {
 	}
 }
 
-func TestWhatTheWriterCannotFollowIsCountedAndNotWaitedFor(t *testing.T) {
+func TestWriterOverflowIsCountedAndDoesNotBlock(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	var wg sync.WaitGroup
 	hold, held := make(chan struct{}), make(chan struct{})
@@ -272,7 +272,7 @@ func TestWhatTheWriterCannotFollowIsCountedAndNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestAnAnswerIsKeptAsTextOfTwoKiB(t *testing.T) {
+func TestAnswerIsCutToTwoKibibytes(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"no", "no"},
 		{"\xff\xfe<html>", "\uFFFD<html>"},
@@ -291,7 +291,7 @@ func TestAnAnswerIsKeptAsTextOfTwoKiB(t *testing.T) {
 	}
 }
 
-func TestOnAFullDiskRecordsAreCountedAndListsGoOn(t *testing.T) {
+func TestFullDiskCountsRecordsAndListsStillWork(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	r.failed(1, 1)
 	r.flush()
@@ -321,8 +321,8 @@ func TestOnAFullDiskRecordsAreCountedAndListsGoOn(t *testing.T) {
 	}
 }
 
-// TestWhatCouldNotBeWrittenIsWrittenWithTheNext makes commits fail.
-func TestWhatCouldNotBeWrittenIsWrittenWithTheNext(t *testing.T) {
+// TestFailedWriteIsRepeatedWithTheNext makes commits fail.
+func TestFailedWriteIsRepeatedWithTheNext(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	known := r.log.Queued(notice(1), oldWay())
 	r.flush()

@@ -11,9 +11,9 @@ import (
 	"postern/store"
 )
 
-// TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit covers both flows. By then the
+// TestChangedRecordsArePublishedAfterTheCommit covers both flows. By then the
 // row of the record is in the file.
-func TestEveryRecordThatIsNewOrOtherThanBeforeIsToldAfterItsCommit(t *testing.T) {
+func TestChangedRecordsArePublishedAfterTheCommit(t *testing.T) {
 	var mu sync.Mutex
 	var told []delivery.Changed
 	var r *rig

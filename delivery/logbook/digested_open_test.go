@@ -29,9 +29,9 @@ func TestAFirstStartHasNothingToSetRight(t *testing.T) {
 	}
 }
 
-// TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes: the next start continues the rebuild,
+// TestKillDuringRehashLeavesNoOldHashes: the next start continues the rebuild,
 // whichever commit was the last.
-func TestAKillWhileTheHashesAreMadeAnewLeavesNoOldOnes(t *testing.T) {
+func TestKillDuringRehashLeavesNoOldHashes(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	r.failed(1, 3*digest.BlockRows)
 	r.flush()

@@ -64,8 +64,8 @@ func TestWhatAStopCouldNotEndIsDropped(t *testing.T) {
 	}
 }
 
-// TestDamageOfAnUnreadDigestIsFoundBehindTheStart without a request for a list.
-func TestDamageOfAnUnreadDigestIsFoundBehindTheStart(t *testing.T) {
+// TestDamagedDigestIsFoundAfterTheStart without a request for a list.
+func TestDamagedDigestIsFoundAfterTheStart(t *testing.T) {
 	r := newLargeRig(t)
 	ids := r.stopped()
 	var key, block []byte

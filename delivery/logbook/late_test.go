@@ -8,9 +8,9 @@ import (
 	"postern/store"
 )
 
-// TestWhatAStoppedReplayHadUnderWayCountsAsItEnded: the numbers of the replay include it, and
+// TestStoppedReplayCountsInFlightDeliveriesAsEnded: the numbers of the replay include it, and
 // the record that it repeats is not matched again.
-func TestWhatAStoppedReplayHadUnderWayCountsAsItEnded(t *testing.T) {
+func TestStoppedReplayCountsInFlightDeliveriesAsEnded(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
 	id := r.replay(ReplayRequest{}).ID
@@ -35,9 +35,9 @@ func TestWhatAStoppedReplayHadUnderWayCountsAsItEnded(t *testing.T) {
 	}
 }
 
-// TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord: the record returns to its former
+// TestAttemptOfCancelledRetryIsLogged: the record returns to its former
 // state, until the receiver accepts the attempt.
-func TestARetryThatWasUnderWayAsItWasCancelledIsALineOfItsRecord(t *testing.T) {
+func TestAttemptOfCancelledRetryIsLogged(t *testing.T) {
 	for _, accepted := range []bool{false, true} {
 		r := newRig(t, options{Log: true})
 		id := r.failed(1, 1)[0]

@@ -15,10 +15,10 @@ import (
 	"postern/store"
 )
 
-// TestPagesShowEachRecordOnceWhileOthersComeAndGo pages from one end to the other while records
+// TestPagesShowEachRecordOnceDuringChanges pages from one end to the other while records
 // are made and removed. It sees each record that exists all the time once, in order, and none
 // twice.
-func TestPagesShowEachRecordOnceWhileOthersComeAndGo(t *testing.T) {
+func TestPagesShowEachRecordOnceDuringChanges(t *testing.T) {
 	for _, newer := range []bool{false, true} {
 		rnd := rand.New(rand.NewPCG(7, 8))
 		r := newRig(t, options{Log: true})
@@ -92,9 +92,9 @@ func FuzzParseCursor(f *testing.F) {
 	})
 }
 
-// TestAFlippedBitShowsNoRecordOfAnotherInstance damages a row of the digest: lists show what
+// TestFlippedBitShowsNoRecordOfAnotherInstance damages a row of the digest: lists show what
 // the records state.
-func TestAFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
+func TestFlippedBitShowsNoRecordOfAnotherInstance(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	id := r.failed(1, 1)[0]
 	r.failed(2, 1)
@@ -147,7 +147,7 @@ func TestADamagedBlockIsMadeAnew(t *testing.T) {
 	})
 }
 
-func TestADamagedKeyOfTheHashesIsReplacedWithAllRows(t *testing.T) {
+func TestDamagedHashKeyIsReplacedWithAllRows(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	r.failed(1, 60)
 	last := r.failed(1, 1)[0]
@@ -188,7 +188,7 @@ func TestTheTimesOfAFilterAreInclusive(t *testing.T) {
 	}
 }
 
-func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
+func TestDamagedCountersAreRecountedAtStart(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	r.failed(1, 3)
 	r.flush()
@@ -203,9 +203,9 @@ func TestDamagedNumbersAreCountedAnewAtTheNextStart(t *testing.T) {
 	}
 }
 
-// TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged: a second attempt finds the block
+// TestFirstRequestIDIsFoundDespiteDamagedDigest: a second attempt finds the block
 // damaged, which is then rebuilt from the contents of the file in that commit.
-func TestTheFirstRequestIDIsFoundThoughTheDigestWasDamaged(t *testing.T) {
+func TestFirstRequestIDIsFoundDespiteDamagedDigest(t *testing.T) {
 	m := newRig(t, options{Log: true})
 	var e delivery.Event
 	m.update(func(tx *store.Tx) (err error) {

@@ -363,9 +363,9 @@ func (p Page) ids() (ids []uint64) {
 	return ids
 }
 
-// TestTheLogIsWhatAPlainListWouldBe does random things, also while the digest is damaged and
+// TestLogMatchesAPlainList does random things, also while the digest is damaged and
 // across restarts, and compares every filter, total and page with a plain list.
-func TestTheLogIsWhatAPlainListWouldBe(t *testing.T) {
+func TestLogMatchesAPlainList(t *testing.T) {
 	for seed := uint64(0); seed < 10; seed += nightly.Or[uint64](3, 1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			m := &logModel{rig: newRig(t, options{Log: true}), rnd: rand.New(rand.NewPCG(seed, 1)), all: map[uint64]*loggedRecord{}, flying: map[uint64]*Entry{}}

@@ -11,7 +11,7 @@ import (
 	"postern/store"
 )
 
-func TestTheListOfAReplayIsReadInParts(t *testing.T) {
+func TestReplayListIsReadInParts(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	n := 2*replayChunk + 7
 	lost := r.failed(1, n)
@@ -34,7 +34,7 @@ func TestTheListOfAReplayIsReadInParts(t *testing.T) {
 	}
 }
 
-func TestADamagedListOfAReplayEndsWithIt(t *testing.T) {
+func TestDamagedReplayListEndsTheReplay(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 3)
 	id := r.replay(ReplayRequest{}).ID
@@ -58,7 +58,7 @@ func TestReplaysThatEndedGoWithTheRetention(t *testing.T) {
 	r.replayNow(running.ID)
 }
 
-func TestWhatIsKeptWithAReplayIsInItsCommit(t *testing.T) {
+func TestReplayAttachmentIsInItsCommit(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
 	no := errors.New("no")
@@ -106,7 +106,7 @@ func FuzzDecodeIDs(f *testing.F) {
 	})
 }
 
-func TestADeletedInstanceTakesItsReplaysAlongAndHoldsUpNoOther(t *testing.T) {
+func TestDeletedInstanceRemovesItsReplaysWithoutDelay(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 2)
 	all, own := r.replay(ReplayRequest{}), r.replay(ReplayRequest{Instance: 1})

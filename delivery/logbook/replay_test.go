@@ -218,7 +218,7 @@ func TestAReplayMatchesWhatItsFiltersSelect(t *testing.T) {
 	}
 }
 
-func TestASecondReplayOfTheSameInstanceIsRefused(t *testing.T) {
+func TestSecondReplayOfAnInstanceIsRefused(t *testing.T) {
 	r := newRig(t, oldSettings().config())
 	r.failed(1, 1)
 	r.failed(2, 1)
@@ -243,7 +243,7 @@ func TestASecondReplayOfTheSameInstanceIsRefused(t *testing.T) {
 	}
 }
 
-func TestAStoppedReplayMakesNothingMoreAndCancelsWhatWaits(t *testing.T) {
+func TestStoppedReplayCancelsPendingDeliveries(t *testing.T) {
 	s := oldSettings()
 	cfg := s.config()
 	cfg.ReplayRate = 20 // two at a time
@@ -274,9 +274,9 @@ func TestAStoppedReplayMakesNothingMoreAndCancelsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestAReplayGoesOnAfterAKillWhereItWas ends the process after each of its commits: each record
+// TestReplayResumesAfterAKill ends the process after each of its commits: each record
 // is repeated once.
-func TestAReplayGoesOnAfterAKillWhereItWas(t *testing.T) {
+func TestReplayResumesAfterAKill(t *testing.T) {
 	cfg := oldSettings().config()
 	cfg.ReplayRate = 30 // three at a time
 	r := newRig(t, cfg)
@@ -300,7 +300,7 @@ func TestAReplayGoesOnAfterAKillWhereItWas(t *testing.T) {
 	}
 }
 
-func TestAReplayFollowsTheDestinationAsItIsNow(t *testing.T) {
+func TestReplayFollowsTheCurrentDestination(t *testing.T) {
 	s := oldSettings()
 	r := newRig(t, s.config())
 	r.failed(1, 1)

@@ -31,7 +31,7 @@ func (r *rig) pruneAt(at time.Time) (oldest time.Time) {
 	return oldest
 }
 
-func TestARecordIsKeptForTheRetentionAfterItsEnd(t *testing.T) {
+func TestRecordIsKeptForRetentionAfterItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, options{Log: true, Retention: 10 * time.Hour})
 		defer r.s.Close()
@@ -65,7 +65,7 @@ func TestARecordIsKeptForTheRetentionAfterItsEnd(t *testing.T) {
 	})
 }
 
-func TestMoreRecordsThanMayBeGoTheOldestFirstAndNoneThatWaits(t *testing.T) {
+func TestOldestEndedRecordsAreRemovedFirst(t *testing.T) {
 	r := newRig(t, options{Log: true, MaxEntries: 100})
 	waiting := r.emit(event.About{}, hook(event.OrderNone)).First()
 	ids := r.failed(1, 1200) // more than a step
@@ -157,7 +157,7 @@ func TestTheNewestThousandAttemptsAreKept(t *testing.T) {
 	})
 }
 
-func TestWhatTheLastAttemptSaidStaysBesideTheReasonOfTheEnd(t *testing.T) {
+func TestLastAnswerIsKeptBesideTheEndReason(t *testing.T) {
 	r := newRig(t, options{Log: true})
 	id := r.emit(event.About{}, hook(event.OrderNone)).First()
 	r.settle(id, false, time.Now())

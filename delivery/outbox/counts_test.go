@@ -48,7 +48,7 @@ func TestBacklogCountsPendingEntriesAndKnowsTheOldest(t *testing.T) {
 	}
 }
 
-func TestAFailedUpdateDoesNotCountInTheBacklog(t *testing.T) {
+func TestFailedUpdateDoesNotCountInBacklog(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "t.db"))
 	err := s.Update(t.Context(), func(tx *store.Tx) error {
 		if err := s.Emit(tx, Emission{Kind: event.BatchCreated, Owner: uuid.New(), Batch: uuid.New(), Data: struct{}{}}); err != nil {
@@ -92,8 +92,8 @@ func wantBacklog(t *testing.T, s *opened, want int64, seq uint64) {
 	}
 }
 
-// TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile: other starts have the same result.
-func TestTheOutboxIsCountedOnlyByAStartThatReadsTheFile(t *testing.T) {
+// TestOutboxIsCountedByReadingStartsOnly: other starts have the same result.
+func TestOutboxIsCountedByReadingStartsOnly(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("every start reads the file here")
 	}

@@ -167,7 +167,7 @@ func view2[T any](t *testing.T, s *opened, fn func(*store.Tx) (T, bool, error)) 
 // Whatever is made, delivered, removed with its batch and pruned, in any order: the events of a
 // removed batch are removed, except pending ones. Exactly these removed events form gaps that
 // a reader may skip.
-func TestEventsOfRemovedBatchesGoAndLeaveGapsThatAreTold(t *testing.T) {
+func TestRemovedBatchesLeaveReportedGaps(t *testing.T) {
 	for seed := range uint64(20) {
 		w := &forgetWorld{T: t, rng: rand.New(rand.NewPCG(seed, 1)), batches: map[uuid.UUID]bool{}}
 		w.s = openTest(t, filepath.Join(t.TempDir(), "f.db"))
@@ -181,7 +181,7 @@ func TestEventsOfRemovedBatchesGoAndLeaveGapsThatAreTold(t *testing.T) {
 	}
 }
 
-func TestEventsThatWereNotPublishedYetAreNotSwept(t *testing.T) {
+func TestUnpublishedEventsAreNotSwept(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "f.db"))
 	owner, batch := uuid.UUID{1}, uuid.UUID{2}
 	emit(t, s, owner, batch, 3)
@@ -218,7 +218,7 @@ func TestEventsThatWereNotPublishedYetAreNotSwept(t *testing.T) {
 }
 
 // A search for old entries reads the old ones, and some others to find them.
-func TestALookForOldEntriesDoesNotReadTheYoung(t *testing.T) {
+func TestSweepDoesNotReadNewEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openTest(t, filepath.Join(t.TempDir(), "f.db"))
 		emit(t, s, uuid.UUID{1}, uuid.UUID{2}, 5)

@@ -61,7 +61,7 @@ func TestAListBeginsAnywhereAndGoesBothWays(t *testing.T) {
 	}
 }
 
-func TestADamagedEntryIsLeftOutOfAListAndTakesNoPlaceInIt(t *testing.T) {
+func TestDamagedEntryTakesNoPlaceInAList(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	emit(t, s, uuid.New(), uuid.New(), 4)
 	change(t, s, func(tx *store.Tx) error { return tx.Put(entryRows, store.Key(uint64(2)), []byte{1}) })
@@ -161,7 +161,7 @@ func (j *journal) compare(t *testing.T, s *opened, owner uuid.UUID, batches []uu
 	}
 }
 
-func TestOwnerSequencesHaveNoHolesOverRestartsAndPrunes(t *testing.T) {
+func TestRestartsAndPrunesLeaveNoHoles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.db")
 	owner, batch := uuid.New(), uuid.New()
 	for life := range uint64(3) {

@@ -52,7 +52,7 @@ func change(t testing.TB, s *opened, fn func(tx *store.Tx) error) {
 	}
 }
 
-func TestAnEntryIsWrittenInTheCommitOfTheChangeWithItsFinalBytes(t *testing.T) {
+func TestEntryIsInTheCommitWithFinalBytes(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	owner, batch := uuid.New(), uuid.New()
 	wake := s.Emitted()
@@ -153,7 +153,7 @@ func TestADamagedEntryEnds(t *testing.T) {
 	}
 }
 
-func TestDisabledEntriesAreKeptForReplayAndNeverPending(t *testing.T) {
+func TestDisabledEntriesAreKeptButNeverPending(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"), disabledDelivery)
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, owner, batch, 2)
@@ -166,7 +166,7 @@ func TestDisabledEntriesAreKeptForReplayAndNeverPending(t *testing.T) {
 	}
 }
 
-func TestPruneRemovesOldFinishedEntriesWithTheirIndexesAndNothingElse(t *testing.T) {
+func TestPruneRemovesOnlyOldFinishedEntries(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, owner, batch, 5)
@@ -286,7 +286,7 @@ func TestATakenNumberIsNotGivenAgain(t *testing.T) {
 	}
 }
 
-func TestAnOwnerWhoseNumberIsDamagedGetsNoNumberTwice(t *testing.T) {
+func TestDamagedOwnerCounterRepeatsNoNumber(t *testing.T) {
 	s := openTest(t, filepath.Join(t.TempDir(), "p.db"))
 	owner, batch := uuid.New(), uuid.New()
 	emit(t, s, uuid.New(), uuid.New(), 3)

@@ -113,8 +113,8 @@ func TestEventsThatWereNotStoredAreALoss(t *testing.T) {
 	}
 }
 
-// TestLossOfACommitIsKnownAfterAKill, since the commit of the cause has it.
-func TestLossOfACommitIsKnownAfterAKill(t *testing.T) {
+// TestLossOfACommitSurvivesAKill, since the commit of the cause has it.
+func TestLossOfACommitSurvivesAKill(t *testing.T) {
 	r := newRig(t)
 	r.emit(1)
 	r.want("[1]")
@@ -223,8 +223,8 @@ func (r *rig) wantGone(oldest uint64) {
 	}
 }
 
-// TestMoreIsWhetherAnotherPullWouldAnswerAtOnce: events that are not asked for do not count.
-func TestMoreIsWhetherAnotherPullWouldAnswerAtOnce(t *testing.T) {
+// TestMoreMeansAnotherPullAnswersAtOnce: events that are not asked for do not count.
+func TestMoreMeansAnotherPullAnswersAtOnce(t *testing.T) {
 	r := newRig(t)
 	only := Request{Limit: 2, Wants: Wanted([]event.Kind{event.MessagesUpsert})}
 	pull := func() Page {
@@ -300,8 +300,8 @@ func TestSeekPassesNoLossThatIsAhead(t *testing.T) {
 	r.want("[1 2 3]") // this consumer knows
 }
 
-// TestSeekToATimeIsNeverBeforeAHole: the next event is one that is kept.
-func TestSeekToATimeIsNeverBeforeAHole(t *testing.T) {
+// TestSeekToTimeNeverPrecedesAHole: the next event is one that is kept.
+func TestSeekToTimeNeverPrecedesAHole(t *testing.T) {
 	r := newRig(t)
 	for range 3 {
 		r.emit(1)

@@ -262,9 +262,9 @@ func TestEventsGoWithTheirInstance(t *testing.T) {
 	r.want("[2]")
 }
 
-// TestEventsOfAnEarlierFileAreInTheStream: the batch events that it keeps, in their order, also when a kill ended the
+// TestEventsOfEarlierFileAreInTheStream: the batch events that it keeps, in their order, also when a kill ended the
 // first start.
-func TestEventsOfAnEarlierFileAreInTheStream(t *testing.T) {
+func TestEventsOfEarlierFileAreInTheStream(t *testing.T) {
 	r := newAllRig(t)
 	for range 3 {
 		r.batch(uuid.New())

@@ -145,8 +145,8 @@ func TestBatchWritesToAPersonOnce(t *testing.T) {
 	}
 }
 
-// TestOptOutHoldsForEveryNumberOfAPerson opts one number out, and writes to the others.
-func TestOptOutHoldsForEveryNumberOfAPerson(t *testing.T) {
+// TestOptOutHoldsForEveryNumber opts one number out, and writes to the others.
+func TestOptOutHoldsForEveryNumber(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ out, to string }{{unrelatedAsked, registeredNumber}, {registeredNumber, unrelatedAsked}} {
 		t.Run(row.out, func(t *testing.T) {

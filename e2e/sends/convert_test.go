@@ -51,8 +51,8 @@ func TestStickersAndGIFsAreConverted(t *testing.T) {
 	}
 }
 
-// TestGIFsAndStickersOfPicturesNeedFFmpeg says so.
-func TestGIFsAndStickersOfPicturesNeedFFmpeg(t *testing.T) {
+// TestGIFsAndPictureStickersNeedFFmpeg says so.
+func TestGIFsAndPictureStickersNeedFFmpeg(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t, "PATH="+t.TempDir())
 	a := s.PostJSON(t, s.Fill("/instance/$name/send/sticker"), `{"number":"$anne","stickerMessage":{"sticker":"$files/photo.jpg"}}`)

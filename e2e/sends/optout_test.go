@@ -69,9 +69,9 @@ func TestAnswerToABatchOptsOut(t *testing.T) {
 	}
 }
 
-// TestOptOutOfALIDHoldsAtTheFirstContact has a person opt out whose number Postern learns to be theirs only when a
+// TestOptOutOfLIDHoldsAtFirstContact has a person opt out whose number Postern learns to be theirs only when a
 // batch looks it up.
-func TestOptOutOfALIDHoldsAtTheFirstContact(t *testing.T) {
+func TestOptOutOfLIDHoldsAtFirstContact(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t)
 	const number = "4915155577701"

@@ -98,8 +98,8 @@ func TestMessageWithoutAReceiptIsUndelivered(t *testing.T) {
 	}
 }
 
-// TestBatchesSkipAnInstanceWhoseMessagesDoNotArrive where the settings ask for it.
-func TestBatchesSkipAnInstanceWhoseMessagesDoNotArrive(t *testing.T) {
+// TestBatchesSkipAnInstanceWithUndeliveredMessages where the settings ask for it.
+func TestBatchesSkipAnInstanceWithUndeliveredMessages(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t, "WHATSAPP_UNDELIVERED_AFTER=1s", "MESSAGE_BATCH_BENCH_UNDELIVERED=true")
 	s.Sandbox.SetFaults(sandbox.Faults{WithholdReceipts: true})

@@ -8,7 +8,7 @@ import (
 	"postern/e2e/rig"
 )
 
-func TestUserInfoIsInTheOrderOfTheNumbers(t *testing.T) {
+func TestUserInfoKeepsTheOrderOfNumbers(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t)
 	s.Do(t, rig.Act("$anne", `{"do":"about","text":"At work"}`))

@@ -102,8 +102,8 @@ func TestSentAlertsAreKnownForADay(t *testing.T) {
 	})
 }
 
-// TestManyRowsThatAreOverAreForgottenInSteps, including unreadable ones.
-func TestManyRowsThatAreOverAreForgottenInSteps(t *testing.T) {
+// TestEndedRowsAreRemovedInSteps, including unreadable ones.
+func TestEndedRowsAreRemovedInSteps(t *testing.T) {
 	b, s := newBook(t)
 	err := s.Update(t.Context(), func(tx *store.Tx) (err error) {
 		old := row{sent: true, at: tx.Now().Add(-Life), marks: marks(0, 1)}

@@ -127,8 +127,8 @@ func TestHostileBodiesMakeNoHostileTexts(t *testing.T) {
 	}
 }
 
-// TestABodyOfWhichNoTextCanBeMadeIsRefused with the rule.
-func TestABodyOfWhichNoTextCanBeMadeIsRefused(t *testing.T) {
+// TestBodyWithoutTextIsRefused with the rule.
+func TestBodyWithoutTextIsRefused(t *testing.T) {
 	for body, rule := range map[string]string{
 		`{}`: "title or message", `{"alerts":[]}`: "at least one entry", `{"title":" \n","message":"\u200b"}`: "title or message",
 		`{"alerts":[` + strings.Repeat("{},", MaxAlerts) + `{}]}`: "at most 2000 entries",
@@ -148,8 +148,8 @@ func TestABodyOfWhichNoTextCanBeMadeIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnAlertIsTheSameByStatusFingerprintStartAndRecipient and by nothing else.
-func TestAnAlertIsTheSameByStatusFingerprintStartAndRecipient(t *testing.T) {
+// TestAlertIdentityIsStatusFingerprintStartAndRecipient and by nothing else.
+func TestAlertIdentityIsStatusFingerprintStartAndRecipient(t *testing.T) {
 	mark := func(body, to string) Mark {
 		t.Helper()
 		marks := read(t, `{"status":"firing","alerts":[`+body+`]}`).Marks(to)

@@ -73,7 +73,7 @@ func (r *rig) wantRecords(n int) {
 	}
 }
 
-func TestOldKeysArePrunedAtStartAndWhenTheNextAreOldInSmallSteps(t *testing.T) {
+func TestOldKeysArePrunedInSmallSteps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var commits atomic.Int64
 		r := newRigWith(t, store.Options{OnCommit: func(int, time.Duration) { commits.Add(1) }})
@@ -100,9 +100,9 @@ func TestOldKeysArePrunedAtStartAndWhenTheNextAreOldInSmallSteps(t *testing.T) {
 	})
 }
 
-// TestAClockThatIsSetBackDoesNotKeepKeysForever: a record from next year counts at first, and its day begins when the pruner first
+// TestClockSetBackDoesNotKeepKeysForever: a record from next year counts at first, and its day begins when the pruner first
 // finds it.
-func TestAClockThatIsSetBackDoesNotKeepKeysForever(t *testing.T) {
+func TestClockSetBackDoesNotKeepKeysForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.putKeys("ahead", 2*pruneStep+1, time.Now().AddDate(1, 0, 0))

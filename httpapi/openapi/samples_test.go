@@ -55,8 +55,8 @@ func sampledPage(t *testing.T) []*pageOperation {
 	return view.Groups[0].Operations
 }
 
-// TestTheExamplesOfThePageAskWhatTheySay runs the examples of every language that is installed here against a server.
-func TestTheExamplesOfThePageAskWhatTheySay(t *testing.T) {
+// TestPageExamplesMatchTheirText runs the examples of every language that is installed here against a server.
+func TestPageExamplesMatchTheirText(t *testing.T) {
 	want := map[string]asked{
 		"createThing": {"POST", "/things/a%20b", "YOUR_KEY", "", "application/json", "{\"text\":\"it's `so` \\\"quoted\\\" & <b>é</b> $HOME \\\\n\"}"},
 		"listThings":  {"GET", "/things?kind=x%26y", "", "Bearer YOUR_TOKEN", "", ""},

@@ -156,8 +156,8 @@ func TestStrictRefusesNullForWhatMustBeThere(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsAreIgnoredWhereThatWasAskedFor, and only they: known fields are read as strictly as always.
-func TestUnknownFieldsAreIgnoredWhereThatWasAskedFor(t *testing.T) {
+// TestUnknownFieldsAreIgnoredWhereAskedFor, and only they: known fields are read as strictly as always.
+func TestUnknownFieldsAreIgnoredWhereAskedFor(t *testing.T) {
 	read := func(body string) (strictOuter, *Ignored, error) {
 		var v strictOuter
 		ignored := &Ignored{}
@@ -243,7 +243,7 @@ func (c *cutOff) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func TestABodyThatWasCutOffIsNotWhole(t *testing.T) {
+func TestTruncatedBodyIsNotWhole(t *testing.T) {
 	for _, filler := range []string{"", strings.Repeat(" ", textPiece-2), strings.Repeat(" ", textPiece), strings.Repeat(" ", 9000)} {
 		var v struct{}
 		var e *Error
@@ -291,8 +291,8 @@ type gathered struct{ all []string }
 
 func (g *gathered) AddText(text []byte) { g.all = append(g.all, string(text)) }
 
-// TestATextListIsReadAsASliceOfStringsIs compares both for each document.
-func TestATextListIsReadAsASliceOfStringsIs(t *testing.T) {
+// TestTextListReadsLikeAStringSlice compares both for each document.
+func TestTextListReadsLikeAStringSlice(t *testing.T) {
 	type listed struct {
 		All gathered `json:"all" strict:"required"`
 	}

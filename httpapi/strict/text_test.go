@@ -32,8 +32,8 @@ func readText(r io.Reader) ([]byte, error) {
 	return io.ReadAll(&t)
 }
 
-// FuzzTextIsPassedOnUpToTheFirstByteThatIsNotUTF8 reads it in pieces of any length, which split runes.
-func FuzzTextIsPassedOnUpToTheFirstByteThatIsNotUTF8(f *testing.F) {
+// FuzzTextEndsAtTheFirstInvalidByte reads it in pieces of any length, which split runes.
+func FuzzTextEndsAtTheFirstInvalidByte(f *testing.F) {
 	for _, s := range []string{"", "a", "é", "€uro", "😀", "a\xff", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc0\x80", "\xe2\x82", "a\x80b", "\xf4\x90\x80\x80"} {
 		f.Add([]byte(s), uint8(0))
 		f.Add([]byte(strings.Repeat("x", 4095)+s+strings.Repeat("y", 4095)), uint8(200))
@@ -71,7 +71,7 @@ func (r *inPieces) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestATextThatBreaksOffFailsWithWhatBrokeIt(t *testing.T) {
+func TestTruncatedTextFailsWithItsCause(t *testing.T) {
 	broken := errors.New("the line broke")
 	got, err := readText(io.MultiReader(strings.NewReader("a\xe2\x82"), iotest.ErrReader(broken)))
 	if string(got) != "a" || !errors.Is(err, broken) {
@@ -79,8 +79,8 @@ func TestATextThatBreaksOffFailsWithWhatBrokeIt(t *testing.T) {
 	}
 }
 
-// TestWhatWasReadStaysWhileTheNextIsRead: a decoder reads one document after the other into the same memory.
-func TestWhatWasReadStaysWhileTheNextIsRead(t *testing.T) {
+// TestReadValuesOutliveTheNextRead: a decoder reads one document after the other into the same memory.
+func TestReadValuesOutliveTheNextRead(t *testing.T) {
 	body := `{"name":"X","list":["XX"],"deep":[{"minMs":1}],"inner":{"ratio":0.5},"flags":{"XXX":true},"raw":{"XXXX":1},"rawPtr":["XXXXX"]}`
 	decode := func(body string) (v strictOuter, o Object) {
 		if err := Decode(strings.NewReader(body), &v, Options{}); err != nil {
@@ -133,7 +133,7 @@ func TestAPlaceInWhatIsKeptIsNamed(t *testing.T) {
 	}
 }
 
-func TestAFieldThatHasNoNameInJSONIsNotKnown(t *testing.T) {
+func TestFieldWithoutJSONNameIsUnknown(t *testing.T) {
 	for _, name := range []string{"", "-", "Plain", "Hidden"} {
 		var v struct {
 			Plain  string
@@ -147,8 +147,8 @@ func TestAFieldThatHasNoNameInJSONIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestAShortBodyCostsItsTextsAndLittleElse: every request pays this cost.
-func TestAShortBodyCostsItsTextsAndLittleElse(t *testing.T) {
+// TestShortBodyAllocatesLittle: every request pays this cost.
+func TestShortBodyAllocatesLittle(t *testing.T) {
 	const body = `{"number":"4915112345678","options":{"delay":1200,"presence":"composing"},"textMessage":{"text":"hello"}}`
 	var r strings.Reader
 	n := testing.AllocsPerRun(200, func() {

@@ -25,9 +25,9 @@ func read(token string) (Claims, error) {
 	return first, err
 }
 
-// TestTheTimesOfARememberedTokenAreLookedAtEachTime: a cached token is valid from its beginning to its end, whenever it was read
+// TestCachedTokenTimesAreCheckedEachTime: a cached token is valid from its beginning to its end, whenever it was read
 // before.
-func TestTheTimesOfARememberedTokenAreLookedAtEachTime(t *testing.T) {
+func TestCachedTokenTimesAreCheckedEachTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		now := time.Now()
 		token := tokenstest.Signed(t, algorithm, tokenstest.Secret(), jwt.MapClaims{

@@ -50,9 +50,9 @@ func read(text string) (*dump.Text, error) {
 	return dump.Read(context.Background(), strings.NewReader(text), int64(len(text)))
 }
 
-// TestSQLiteDumpHasTheRowsOfTheFile holds the real sqlite3's text against the
+// TestSQLiteDumpHasTheFilesRows holds the real sqlite3's text against the
 // reader of the file that it was made of.
-func TestSQLiteDumpHasTheRowsOfTheFile(t *testing.T) {
+func TestSQLiteDumpHasTheFilesRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "old.db")
 	statements := `
 CREATE TABLE "odd; name" (id INTEGER PRIMARY KEY, "a b" TEXT, c BLOB, d REAL, e);

@@ -24,7 +24,7 @@ import (
 
 var someTime = time.Date(2026, 1, 31, 23, 59, 59, 0, time.UTC)
 
-func TestVersionsOfPackagesAreInTheOrderOfTime(t *testing.T) {
+func TestPackageVersionsAreOrderedByTime(t *testing.T) {
 	inOrder := []struct{ git, want string }{
 		{"abcdef0", "0.0.0+20260131235959.abcdef0"},
 		{"v1.2.0-rc.1", "1.2.0~rc.1"},
@@ -66,9 +66,9 @@ func TestAWrongCommandLineNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestAReleaseHasTheSameBytesInAnyFolder, on the same day or not, whatever the folder's
+// TestReleaseHasTheSameBytesAnywhere, on the same day or not, whatever the folder's
 // files had for times and rights.
-func TestAReleaseHasTheSameBytesInAnyFolder(t *testing.T) {
+func TestReleaseHasTheSameBytesAnywhere(t *testing.T) {
 	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "elsewhere", "b")
 	for _, folder := range []string{first, second} {
 		smallRelease(t, folder, "linux/amd64,windows/amd64")
@@ -194,7 +194,7 @@ func TestAFolderOfOthersIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestArchivesHoldTheProgramAndAllThatBelongsToItAndNobodysName(t *testing.T) {
+func TestArchivesAreCompleteAndAnonymous(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	smallRelease(t, out, "linux/amd64,windows/amd64")
 	z, err := gzip.NewReader(open(t, filepath.Join(out, "postern_1.2.0_linux_amd64.tar.gz")))
@@ -255,8 +255,8 @@ func open(t *testing.T, name string) *os.File {
 	return f
 }
 
-// TestEveryScriptOfThePackagesIsOneOfTheShell.
-func TestEveryScriptOfThePackagesIsOneOfTheShell(t *testing.T) {
+// TestPackageScriptsAreShellScripts.
+func TestPackageScriptsAreShellScripts(t *testing.T) {
 	shell, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip(err)
@@ -277,7 +277,7 @@ func TestEveryScriptOfThePackagesIsOneOfTheShell(t *testing.T) {
 	}
 }
 
-func TestABillIsCompletedAndTellsNothingOfTheMachine(t *testing.T) {
+func TestBillIsCompleteAndAnonymous(t *testing.T) {
 	raw, err := completeBill([]byte(`{"$schema":"s","bomFormat":"CycloneDX","specVersion":"1.6","version":1,
 		"metadata":{"tools":[{"name":"cyclonedx-gomod","hashes":[{"alg":"MD5"}]}],"component":{"name":"postern"}},
 		"components":[{"name":"std"},{"name":"other"}],"dependencies":[],"compositions":[]}`))

@@ -18,9 +18,9 @@ import (
 	"testing"
 )
 
-// TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay, whose program runs as an
+// TestImageIsALayoutOfVerifiedBlobs, whose program runs as an
 // unprivileged user with a health check.
-func TestTheImageIsALayoutOfBlobsThatAreWhatTheirNamesSay(t *testing.T) {
+func TestImageIsALayoutOfVerifiedBlobs(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no rights of files here")
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestClockThatJumpsAheadIsDistrustedForADay goes through the life of one program.
-func TestClockThatJumpsAheadIsDistrustedForADay(t *testing.T) {
+// TestClockJumpAheadIsDistrustedForADay goes through the life of one program.
+func TestClockJumpAheadIsDistrustedForADay(t *testing.T) {
 	day := 24 * time.Hour
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	type look struct {

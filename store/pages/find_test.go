@@ -54,9 +54,9 @@ func TestEachRecordIsFoundAndNoOther(t *testing.T) {
 	}
 }
 
-// TestADamagedPageIsAnErrorForWhoLooksARecordUp: no flipped bit makes a lookup crash or
+// TestDamagedPageIsALookupError: no flipped bit makes a lookup crash or
 // run forever.
-func TestADamagedPageIsAnErrorForWhoLooksARecordUp(t *testing.T) {
+func TestDamagedPageIsALookupError(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	path := filepath.Join(t.TempDir(), "f.db")
 	db := open(t, path)

@@ -17,7 +17,7 @@ import (
 // held is the contents of a file: bucket/key -> value, and bucket -> sequence.
 type held map[string]string
 
-func TestAWholeFileHasNoFaultsWhateverWasDoneToIt(t *testing.T) {
+func TestWholeFileHasNoFaults(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	path := filepath.Join(t.TempDir(), "f.db")
 	db := open(t, path)
@@ -88,7 +88,7 @@ func clearFrom(t *testing.T, b *bolt.Bucket, from []byte, n int) {
 	}
 }
 
-func TestAFlippedBitIsAFaultOrChangesNothingButARecord(t *testing.T) {
+func TestFlippedBitIsAFaultOrOneRecord(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	path := filepath.Join(t.TempDir(), "f.db")
 	db := open(t, path)

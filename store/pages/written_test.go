@@ -13,7 +13,7 @@ import (
 
 // A copy that receives only the pages that Written reports, and the heads, equals the
 // file.
-func TestWhatACommitWroteIsAllThatACopyOfTheStateBeforeItLacks(t *testing.T) {
+func TestWrittenPagesCompleteAnEarlierCopy(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	path := filepath.Join(t.TempDir(), "f.db")
 	db := open(t, path)
@@ -102,7 +102,7 @@ func current(t testing.TB, f *os.File) *File {
 	return file
 }
 
-func TestACopyWithNewHeadsIsOpenedByBboltWithItsPages(t *testing.T) {
+func TestBboltOpensCopyWithNewHeads(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "f.db")
 	db := open(t, path)

@@ -22,7 +22,7 @@ const small = `{"openapi":"3.1.0","paths":{
 
 const thing = `{"id":"6f1c1a52-0d6b-4c56-9c0e-6d1a3f4b2c10","at":null}`
 
-func TestTheWitnessComplainsAboutWhatTheDocumentDoesNotSay(t *testing.T) {
+func TestWitnessReportsUndocumentedAnswers(t *testing.T) {
 	w, err := New([]byte(small))
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestTheWitnessComplainsAboutWhatTheDocumentDoesNotSay(t *testing.T) {
 	}
 }
 
-func TestTheWitnessTellsOfWhatItSawNoSuccess(t *testing.T) {
+func TestWitnessReportsRoutesWithoutSuccess(t *testing.T) {
 	w, err := New([]byte(small))
 	if err != nil {
 		t.Fatal(err)
