@@ -80,6 +80,7 @@ func TestWhatIsRefusedHoldsItsLine(t *testing.T) {
 // TestAStopGivesBackWhatIsAhead: accepted events are stored, the others are sent by the
 // next start, and none is sent twice.
 func TestAStopGivesBackWhatIsAhead(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderInstance)
@@ -99,6 +100,7 @@ func TestAStopGivesBackWhatIsAhead(t *testing.T) {
 // TestLineReleasesTheTurnOfOthers: while a line has a long backlog, the first events
 // of other lines wait for one of its events, and not for all.
 func TestLineReleasesTheTurnOfOthers(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)

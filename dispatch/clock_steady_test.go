@@ -15,6 +15,7 @@ import (
 
 // A stop of three days counts as none in steady time, which is behind the time of day from then on.
 func TestExpiryGoesBySteadyTimeAfterLongStop(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)

@@ -28,6 +28,7 @@ func emitLater(t *testing.T, s *file, batch uuid.UUID, n int, ahead time.Duratio
 }
 
 func TestEntryReadEarlyIsRemembered(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)

@@ -16,6 +16,7 @@ import (
 // TestAttemptCutOffByStopIsLogged, and the next start sends the delivery
 // again at once.
 func TestAttemptCutOffByStopIsLogged(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -50,6 +51,7 @@ func TestAttemptCutOffByStopIsLogged(t *testing.T) {
 // TestBatchEventCutOffByStopIsLogged: the outbox and the log agree on the attempt,
 // and the event is due as before.
 func TestBatchEventCutOffByStopIsLogged(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "all", event.OrderNone)
 		c.set("all", say(-1))

@@ -181,6 +181,7 @@ func TestThousandHangingReceiversCostNothing(t *testing.T) {
 }
 
 func TestHangingReceiversDelayNoBatchEvent(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "global", event.OrderNone)
 		c.relay.SetURL("http://global/hook")
@@ -203,6 +204,7 @@ func TestHangingReceiversDelayNoBatchEvent(t *testing.T) {
 }
 
 func TestRetryOfEndedDeliveryIgnoresTheBreaker(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -247,6 +249,7 @@ func TestRetryOfEndedDeliveryIgnoresTheBreaker(t *testing.T) {
 }
 
 func TestARetryOfWhatWaitsGoesOutNow(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -285,6 +288,7 @@ func TestARetryOfWhatWaitsGoesOutNow(t *testing.T) {
 }
 
 func TestWhatCannotBeReadKeepsNothingFromLeaving(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -306,6 +310,7 @@ func TestWhatCannotBeReadKeepsNothingFromLeaving(t *testing.T) {
 }
 
 func TestPendingDeliveriesLeaveAfterARestart(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		town3(c)
 		c.set("a", say(-1))
@@ -328,6 +333,7 @@ func TestPendingDeliveriesLeaveAfterARestart(t *testing.T) {
 }
 
 func TestNumberedEventsArePublishedInCommitOrder(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		for i := range 200 {
 			c.emit(int64(i%3+1), "", fmt.Sprint(i), []delivery.Lane{}...)
@@ -347,6 +353,7 @@ func TestNumberedEventsArePublishedInCommitOrder(t *testing.T) {
 }
 
 func TestCancelledBacklogReleasesWhatFollows(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		c.close()
 		c.config.DurableMaxBytes = 1400
@@ -370,6 +377,7 @@ func TestCancelledBacklogReleasesWhatFollows(t *testing.T) {
 // TestNewRelayIsNotReportedAsStalled: before the first turn of its loops,
 // the relay reports no silence.
 func TestNewRelayIsNotReportedAsStalled(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		if silent := time.Since(c.relay.Stats().LastTurn); silent > time.Second {
 			t.Errorf("a loop is said to be silent for %v", silent)

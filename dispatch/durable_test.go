@@ -19,6 +19,7 @@ import (
 // One test for each promise about durable events.
 
 func TestDurableEventLeavesAtOnceForEachDestination(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook, crm := webhookLane(1), endpointLane(1, "crm")
 		c.add(hook, "a", event.OrderNone)
@@ -44,6 +45,7 @@ func TestDurableEventLeavesAtOnceForEachDestination(t *testing.T) {
 }
 
 func TestOrderChatHoldsThroughFailures(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -75,6 +77,7 @@ func TestOrderChatHoldsThroughFailures(t *testing.T) {
 }
 
 func TestOrderInstanceHoldsOverAllChats(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderInstance)
@@ -93,6 +96,7 @@ func TestOrderInstanceHoldsOverAllChats(t *testing.T) {
 }
 
 func TestWithoutOrderARefusedEventBlocksNothing(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderNone)
@@ -115,6 +119,7 @@ func TestWithoutOrderARefusedEventBlocksNothing(t *testing.T) {
 }
 
 func TestDurableBackoffKeepsRetryAfter(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderNone)
@@ -143,6 +148,7 @@ func TestDurableBackoffKeepsRetryAfter(t *testing.T) {
 }
 
 func TestLaterAttemptsHaveNewRequestIDs(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook, crm := webhookLane(1), endpointLane(1, "crm")
 		to := []event.Destination{c.add(hook, "a", event.OrderNone), c.add(crm, "b", event.OrderNone)}
@@ -178,6 +184,7 @@ func TestLaterAttemptsHaveNewRequestIDs(t *testing.T) {
 }
 
 func TestEachDestinationHasABreakerOfItsOwn(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		dead, good := webhookLane(1), endpointLane(1, "crm")
 		c.add(dead, "dead", event.OrderNone)
@@ -204,6 +211,7 @@ func TestEachDestinationHasABreakerOfItsOwn(t *testing.T) {
 }
 
 func TestExpiryPublishesAnEventAndReleasesFollowers(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -332,6 +340,7 @@ func TestKillWithDeliveryInFlightDelaysNoExpiry(t *testing.T) {
 }
 
 func TestReenabledDestinationGetsPendingDeliveries(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "a", event.OrderChat)
@@ -359,6 +368,7 @@ func TestReenabledDestinationGetsPendingDeliveries(t *testing.T) {
 }
 
 func TestRemovedEndpointCancelsDeliveriesAndFreesItsName(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		crm := endpointLane(1, "crm")
 		c.add(crm, "old", event.OrderChat)
@@ -460,6 +470,7 @@ func TestReaddedEndpointHasANewBreaker(t *testing.T) {
 }
 
 func TestURLChangeRedirectsPendingDeliveries(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "old", event.OrderNone)

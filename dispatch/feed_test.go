@@ -56,6 +56,7 @@ func TestEntriesTriedBeforeARestartAreTriedAgain(t *testing.T) {
 }
 
 func TestManualRetryClearsTheEarlierTime(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" }
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -74,6 +75,7 @@ func TestManualRetryClearsTheEarlierTime(t *testing.T) {
 }
 
 func TestEntriesBeyondMemoryAreTriedOnTime(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = laterSize + 2*passStep
 		emit(t, s, uuid.New(), upTo(n+1)...)

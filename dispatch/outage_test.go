@@ -100,6 +100,7 @@ func TestReceiverBackAfter30sCatchesUpWithin6s(t *testing.T) {
 }
 
 func TestProbePausesAre5sThenAMinute(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -136,6 +137,7 @@ func TestProbePausesAre5sThenAMinute(t *testing.T) {
 }
 
 func TestProbeIsTheOldestAndBatchesTakeTurns(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "t.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -163,6 +165,7 @@ func TestProbeIsTheOldestAndBatchesTakeTurns(t *testing.T) {
 // TestUnacceptableEventsDoNotBlockOthersForever: the receiver fails on the
 // first event of every batch.
 func TestUnacceptableEventsDoNotBlockOthersForever(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "v.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, _ int) (int, string) {
 			if e.N == 0 {
@@ -185,6 +188,7 @@ func TestUnacceptableEventsDoNotBlockOthersForever(t *testing.T) {
 // TestBackoffEndsWhenTheReceiverIsBack: some entries failed long
 // before the outage and are due in an hour.
 func TestBackoffEndsWhenTheReceiverIsBack(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -217,6 +221,7 @@ func TestBackoffEndsWhenTheReceiverIsBack(t *testing.T) {
 // TestBacklogLargerThanTheBoardKeepsOrder: more entries are pending than fit in
 // memory, in some batches more than a line holds.
 func TestBacklogLargerThanTheBoardKeepsOrder(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(0, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})

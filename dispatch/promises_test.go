@@ -26,6 +26,7 @@ func always(status int, retryAfter string) func(emitted, int) (int, string) {
 }
 
 func TestDeliveryStartsAtOnceAfterTheCommit(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "a.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
@@ -127,6 +128,7 @@ func TestQueueRetryAfterIsAtMostAnHour(t *testing.T) {
 func seconds(value string) func(time.Time) string { return func(time.Time) string { return value } }
 
 func TestAnEntryIsNeverGivenUp(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "g.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(404, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
@@ -179,6 +181,7 @@ func TestFiveFailuresExceptOther4xxOpenTheBreaker(t *testing.T) {
 }
 
 func TestOnSuccessEverythingDueGoesOut(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "s.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -338,6 +341,7 @@ func TestAttemptEventHasTheFinalBytes(t *testing.T) {
 }
 
 func TestEntriesWithoutMemoryAreDeliveredLater(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})

@@ -44,6 +44,7 @@ func TestRecentKeepsTheNewestWithinItsBound(t *testing.T) {
 // TestAnOutcomeGoesWithTheNextCommit of any caller, and requests one of its own if none
 // comes or if a delivery waits for it.
 func TestAnOutcomeGoesWithTheNextCommit(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "o.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)

@@ -324,6 +324,7 @@ func TestEventsArePublishedOnceInCommitOrder(t *testing.T) {
 }
 
 func TestManualRetriesIgnoreTheBackoff(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(_ emitted, try int) (int, string) {
 			if try == 1 {
@@ -355,6 +356,7 @@ func TestManualRetriesIgnoreTheBackoff(t *testing.T) {
 }
 
 func TestDeliveredEntriesArePrunedAfterTheRetention(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "x.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Retention: time.Hour})
 		defer stopRelay(t, r)

@@ -14,6 +14,7 @@ import (
 )
 
 func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "n.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
 		defer stopRelay(t, r)
@@ -33,6 +34,7 @@ func TestRetryNowTellsWhatItCannotRetry(t *testing.T) {
 }
 
 func TestManualRetryPrecedesTheBacklog(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "u.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		for n := range boardSize + 500 { // the last ones have no room in memory
@@ -60,6 +62,7 @@ func TestManualRetryPrecedesTheBacklog(t *testing.T) {
 }
 
 func TestManualRetrySkipsNoEntryOfItsBatch(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "l.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		const n = 4 * lineSize // more than a line holds
@@ -83,6 +86,7 @@ func TestManualRetrySkipsNoEntryOfItsBatch(t *testing.T) {
 }
 
 func TestRetryAllCommitsInStepsAndCounts(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "m.db", func(t *testing.T, s *file, hook *scripted) {
 		const n = 3*upkeepStep + 100
 		emit(t, s, uuid.New(), upTo(n)...)
@@ -116,6 +120,7 @@ func TestRetryAllCommitsInStepsAndCounts(t *testing.T) {
 }
 
 func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = always(503, "")
 		for n := range 20 {
@@ -138,6 +143,7 @@ func TestRetryAllDoesNotWaitForTheBreaker(t *testing.T) {
 // TestRetryOfBatchEventsMovesTheirRecords: the log shows the time at which they are
 // sent, and their attempts do not change.
 func TestRetryOfBatchEventsMovesTheirRecords(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		c.add(delivery.BatchLane, "global", event.OrderNone)
 		later := time.Now().Add(50 * time.Minute)

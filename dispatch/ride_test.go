@@ -46,6 +46,7 @@ func (l late) PublishBatch(event.Kind, uuid.UUID, uint64, []byte) { time.Sleep(t
 // TestEntryFoundByAPassIsPostedOnce: the tail reaches the entry when it is
 // already delivered.
 func TestEntryFoundByAPassIsPostedOnce(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "p.db", func(t *testing.T, s *file, hook *scripted) {
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender(), Publisher: late(time.Second)})
 		defer stopRelay(t, r)

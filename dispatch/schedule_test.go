@@ -100,6 +100,7 @@ func (h *scripted) count() (n int) {
 }
 
 func TestBackoffStepsAreAsDocumented(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "b.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 404, "" } // no failure of the receiver: no breaker
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -125,6 +126,7 @@ func TestBackoffStepsAreAsDocumented(t *testing.T) {
 }
 
 func TestRetryAfterIsKept(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "r.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(_ emitted, try int) (int, string) {
 			if try == 1 {
@@ -145,6 +147,7 @@ func TestRetryAfterIsKept(t *testing.T) {
 }
 
 func TestBackoffBlocksNoLaterEntryOfItsBatch(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "h.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(e emitted, try int) (int, string) {
 			if e.N == 1 && try < 4 {
@@ -165,6 +168,7 @@ func TestBackoffBlocksNoLaterEntryOfItsBatch(t *testing.T) {
 }
 
 func TestTenAreInFlightAndOnePerBatch(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "f.db", func(t *testing.T, s *file, hook *scripted) {
 		for range 30 {
 			emit(t, s, uuid.New(), 1, 2, 3)
@@ -184,6 +188,7 @@ func TestTenAreInFlightAndOnePerBatch(t *testing.T) {
 }
 
 func TestFiveFailuresOpenTheBreakerForProbes(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "k.db", func(t *testing.T, s *file, hook *scripted) {
 		down := true
 		hook.status = func(emitted, int) (int, string) {
@@ -219,6 +224,7 @@ func TestFiveFailuresOpenTheBreakerForProbes(t *testing.T) {
 }
 
 func TestOther4xxDoNotOpenTheBreaker(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "4.db", func(t *testing.T, s *file, hook *scripted) {
 		hook.status = func(emitted, int) (int, string) { return 410, "" }
 		r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
@@ -267,6 +273,7 @@ func TestAttemptsAndDueTimesSurviveARestart(t *testing.T) {
 }
 
 func TestClockStepBackStrandsNoEntry(t *testing.T) {
+	t.Parallel()
 	inBubble(t, "c.db", func(t *testing.T, s *file, hook *scripted) {
 		batch := uuid.New()
 		emit(t, s, batch, 1, 2)

@@ -31,6 +31,7 @@ func (c *town) emitCode(is delivery.Lane) (e delivery.Event) {
 // A code that the commit of the change did not see is withheld when it is about to be
 // sent.
 func TestCodeForAFormerDestinationIsNeverSent(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "old", event.OrderInstance)
@@ -50,6 +51,7 @@ func TestCodeForAFormerDestinationIsNeverSent(t *testing.T) {
 }
 
 func TestWithholdingFreesTheLineAtOnce(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		hook := webhookLane(1)
 		c.add(hook, "old", event.OrderInstance)
@@ -77,6 +79,7 @@ func TestWithholdingFreesTheLineAtOnce(t *testing.T) {
 }
 
 func TestQueuedCodesForAFormerDestinationAreCancelled(t *testing.T) {
+	t.Parallel()
 	inTown(t, func(t *testing.T, c *town) {
 		for _, is := range []delivery.Lane{webhookLane(1), endpointLane(1, "crm"), delivery.GlobalLane} {
 			to := c.add(is, "old", event.OrderNone)
