@@ -8,7 +8,6 @@ package page
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -24,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // files holds the page's own files and the vendored modules.
@@ -140,7 +141,7 @@ func source(name string) ([]byte, error) {
 	return raw, err
 }
 
-// part returns a file or group of modules without comments and spaces, see [squeeze].
+// part returns a file or group of modules, those of the console [minified] or [squeezed].
 func part(name string) ([]byte, error) {
 	if language, is := strings.CutPrefix(name, wordsFolder+"/"); is {
 		return wordsModule(strings.TrimSuffix(language, ".js"))
@@ -148,11 +149,15 @@ func part(name string) ([]byte, error) {
 	if name == stylesFile {
 		return allStyles()
 	}
-	if strings.HasPrefix(name, "console/") && path.Ext(name) == ".js" {
+	own := strings.HasPrefix(name, "console/")
+	if own && path.Ext(name) == ".js" {
 		return module(name)
 	}
 	raw, err := files.ReadFile(name)
-	return squeeze(name, raw), err
+	if own && path.Ext(name) == ".css" {
+		raw = squeezed(raw)
+	}
+	return raw, err
 }
 
 func read(name string) content {

@@ -122,7 +122,7 @@ func TestEveryFileIsServedAndAskedFor(t *testing.T) {
 	reading["/portal/secret"] = Portal()
 	known := map[string]string{"preact": at("vendored/preact/preact.mjs"), "preact/hooks": at("vendored/preact/hooks.mjs"), "htm": at("vendored/htm/htm.module.js"), "docs": "/"}
 	asked := map[string]bool{"/": true}
-	reference := regexp.MustCompile(`(?m)(?:src|href)[=:] ?"((?:\.\./)?[a-z][\w./-]*)"|^import[^"]*"([^"]+)"|import\("([^"]+)"\)`)
+	reference := regexp.MustCompile(`(?m)(?:src|href)[=:] ?"((?:\.\./)?[a-z][\w./-]*)"|(?:^|;)import[^"]*"([^"]+)"|import\("([^"]+)"\)`)
 	for name, page := range reading {
 		_, body := get(t, page, nil)
 		for _, found := range reference.FindAllSubmatch(body, -1) {
@@ -163,7 +163,7 @@ func TestPagePreloadsEveryStartModule(t *testing.T) {
 		name := next[0]
 		next = next[1:]
 		_, module := get(t, Pages()[at(name)], nil)
-		for _, found := range regexp.MustCompile(`(?m)^import[^"]*"(\.[^"]+)"`).FindAllSubmatch(module, -1) {
+		for _, found := range regexp.MustCompile(`(?:^|;)import[^"]*"(\.[^"]+)"`).FindAllSubmatch(module, -1) {
 			if to := path.Join(path.Dir(name), string(found[1])); !needed[to] {
 				needed[to] = true
 				next = append(next, to)

@@ -113,6 +113,9 @@ var shots = []shot{
 	{"batch-checked", "three", "batches/new", "stage.newBatch(" + sheet + ", \"Hello {{name}}\")"},
 	{"batch-checked-hostile", "hostile", "batches/new", "stage.newBatch(" + sheet + ")"},
 	{"batch-refused", "three", "batches/new", `stage.answers["POST /message/batches"] = () => stage.refusal(422, "INVALID_MESSAGE", "the text has an open {{"); stage.newBatch("4915155500003")`},
+	{"instances-beside", "three", "instances?show=shop", ""},
+	{"deliveries-beside", "three", "deliveries?show=236", ""},
+	{"deliveries-hostile-beside", "hostile", "deliveries?show=240", ""},
 }
 
 // TestPictures writes screenshots of the pages with -pictures; see make pictures.

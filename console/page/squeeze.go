@@ -39,7 +39,7 @@ var groups = map[string][]string{
 	"console/pages/instances.js": {
 		"pages/instances", "pages/instance", "pages/instance_actions", "pages/instance_many", "pages/instance_rows", "data/work", "pages/instance_events", "pages/instance_options", "pages/instance_proxy",
 		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
-		"pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
+		"ui/beside", "pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
 	},
 	"console/pages/talk.js":    {"pages/batches", "pages/batch_items", "pages/batch_new", "pages/batch_new_how", "pages/batch_new_who", "pages/chats", "pages/chat_compose", "pages/chat_message", "pages/chat_talk", "data/seen", "data/talk"},
 	"console/pages/keeping.js": {"pages/keys", "pages/keep", "pages/log", "pages/sandbox", "pages/webhook"},
@@ -56,9 +56,9 @@ func groupOf(name string) string {
 	return name
 }
 
-// imported matches an import in a squeezed module, and loaded an import on demand.
+// imported matches an import of a module, and loaded an import on demand.
 var (
-	imported = regexp.MustCompile(`(?m)^import ?(?:\{([^}]*)\}from ?)?"([^"]+)";\n`)
+	imported = regexp.MustCompile(`(?m)^import (?:\{([^}]*)\} from )?"([^"]+)";\n`)
 	loaded   = regexp.MustCompile(`\bimport\("(\.[^"]+)"\)`)
 )
 
@@ -87,7 +87,7 @@ func module(name string) ([]byte, error) {
 	for _, from := range m.froms {
 		out = append(out, "import{"+strings.Join(m.names[from], ",")+"}from "+strconv.Quote(from)+";\n"...)
 	}
-	return append(out, m.code...), nil
+	return minified(append(out, m.code...)), nil
 }
 
 // add appends a module of the group, unless that is done.
@@ -96,11 +96,10 @@ func (m *merger) add(part string) error {
 		return nil
 	}
 	m.done[part] = true
-	raw, err := files.ReadFile(part)
+	code, err := files.ReadFile(part)
 	if err != nil {
 		return err
 	}
-	code := squeeze(part, raw)
 	for _, found := range imported.FindAllSubmatch(code, -1) {
 		from := m.address(part, string(found[2]))
 		if from == "" {
@@ -113,7 +112,7 @@ func (m *merger) add(part string) error {
 			m.froms = append(m.froms, from)
 		}
 		for one := range strings.SplitSeq(string(found[1]), ",") {
-			if !slices.Contains(m.names[from], one) {
+			if one = strings.TrimSpace(one); one != "" && !slices.Contains(m.names[from], one) {
 				m.names[from] = append(m.names[from], one)
 			}
 		}
@@ -150,7 +149,7 @@ func allStyles() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, squeeze(name, raw)...)
+		all = append(all, squeezed(raw)...)
 	}
 	return all, nil
 }
@@ -161,37 +160,22 @@ func isPartOfStyles(name string) bool {
 	return is && slices.Contains(styles, strings.TrimSuffix(part, ".css"))
 }
 
-// squeeze minifies a module or style sheet of the page: it removes comments, indentation,
-// empty lines, spaces around punctuation and line ends within statements. It changes nothing
-// else; the statements of a module stay on lines of their own.
-func squeeze(name string, raw []byte) []byte {
-	own := strings.HasPrefix(name, "console/") && (path.Ext(name) == ".js" || path.Ext(name) == ".css")
-	if !own {
-		return raw
-	}
-	out := make([]byte, 0, len(raw))
-	style := path.Ext(name) == ".css"
+// minified returns a module without comments, indentation, line ends and the spaces around punctuation. It changes
+// nothing else.
+func minified(module []byte) []byte {
+	out := make([]byte, 0, len(module))
 	within := false // inside a comment of several lines
-	for line := range bytes.Lines(raw) {
+	for line := range bytes.Lines(module) {
 		line = bytes.TrimSpace(line)
-		begins := style && bytes.HasPrefix(line, []byte("/*"))
 		switch {
-		case begins || within:
+		case within || bytes.HasPrefix(line, []byte("/*")):
 			within = !bytes.HasSuffix(line, []byte("*/"))
-		case bytes.HasPrefix(line, []byte("/*")) && bytes.HasSuffix(line, []byte("*/")): // a type
 		case len(line) > 0 && !bytes.HasPrefix(line, []byte("//")):
 			out = append(append(out, uncommented(line)...), '\n')
 		}
 	}
-	if style {
-		return tight.ReplaceAll(out, []byte("$1$2$3"))
-	}
 	return tightModule(out)
 }
-
-// tight matches white space around the punctuation of a style sheet and the semicolon after
-// the last declaration of a rule.
-var tight = regexp.MustCompile(`;\s*(})\s*|\s*([{};,>])\s*|(:) `)
 
 // uncommented returns a line without its trailing comment. It keeps text after an open
 // quote.
@@ -211,8 +195,8 @@ func uncommented(line []byte) []byte {
 	return bytes.TrimRight(line[:at], " ")
 }
 
-// tightModule removes the spaces beside punctuation in the code of a module, except around
-// arithmetic operators. It keeps strings and regular expressions unchanged, and templates
+// tightModule removes the spaces beside punctuation and the line ends in the code of a module
+// whose statements end with semicolons. It keeps strings and regular expressions unchanged, and templates
 // but for line ends around tags, which htm removes; an expression within a template is code
 // again.
 func tightModule(in []byte) []byte {
@@ -241,11 +225,14 @@ func tightModule(in []byte) []byte {
 			within[last]++
 		case c == '}' && last >= 0:
 			within[last]--
-		case c == ' ' && (len(out) > 0 && isMark(out[len(out)-1]) || len(in) > 1 && isMark(in[1])):
+		case c == ' ' && len(out) > 0 && len(in) > 1 && isApart(out[len(out)-1], in[1]):
 			in = in[1:]
 			continue
-		case c == '\n' && (len(out) > 0 && goesOn(out[len(out)-1]) || len(in) > 1 && strings.IndexByte(")]}.?:", in[1]) >= 0):
+		case c == '\n' && (len(out) > 0 && ends(out[len(out)-1]) || len(in) > 1 && strings.IndexByte(")]}.?:", in[1]) >= 0):
 			in = in[1:]
+			continue
+		case c == ';' && bytes.HasPrefix(in[1:], []byte("\n}")):
+			in = in[2:]
 			continue
 		case c == ',' && len(in) > 2 && in[1] == '\n' && strings.IndexByte(")]}", in[2]) >= 0:
 			in = in[2:]
@@ -264,11 +251,15 @@ func tightModule(in []byte) []byte {
 // aroundTags matches a line end after a tag, before one or before its end.
 var aroundTags = regexp.MustCompile(`(>)\n+|\n+(<|/?>)`)
 
-// goesOn reports whether a statement that has c at the end of a line goes on in the next.
-func goesOn(c byte) bool { return strings.IndexByte("{([,=&|?:", c) >= 0 }
+// ends reports whether a line end after c has no meaning.
+func ends(c byte) bool { return strings.IndexByte("{([,=&|?:;}", c) >= 0 }
 
-// isMark reports whether a space beside c has no meaning in a module.
-func isMark(c byte) bool { return strings.IndexByte("=,:;?(){}[]<>&|!\n", c) >= 0 }
+// isApart reports whether a space between two characters of a module has no meaning. One of a + before a + or a - before
+// a - has.
+func isApart(before, after byte) bool {
+	const marks = "=,:;?(){}[]<>&|!\n*%+-"
+	return (strings.IndexByte(marks, before) >= 0 || strings.IndexByte(marks, after) >= 0) && (before != after || before != '+' && before != '-')
+}
 
 // beginsPattern reports whether a slash after code begins a regular expression. After a
 // name, a number or a closing bracket it is a division.
@@ -299,6 +290,18 @@ func until(in []byte, end func(rest []byte) bool) int {
 	}
 	return len(in)
 }
+
+// squeezed returns a style sheet without comments, indentation and spaces around punctuation.
+func squeezed(style []byte) []byte {
+	return tight.ReplaceAll(comment.ReplaceAll(style, nil), []byte("$1$2$3"))
+}
+
+// comment matches a comment of a style sheet, and tight the white space around its punctuation and the semicolon after
+// the last declaration of a rule.
+var (
+	comment = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	tight   = regexp.MustCompile(`;\s*(})\s*|\s*([{};,>])\s*|(:) `)
+)
 
 // wordsOf returns the merged table of a language.
 func wordsOf(language string) (map[string]string, error) {

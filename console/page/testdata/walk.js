@@ -263,6 +263,10 @@
       want($("h1").textContent.includes("hooks.example.org has accepted no events for 12m"), "the sentence says where and since when: " + $("h1").textContent);
       want($(".alerts").textContent.includes("60 events wait.") && $(".alerts").textContent.includes("test it"), "the alert says how much waits and what to do: " + $(".alerts").textContent);
       want(all("nav a").find((one) => one.href.includes("deliveries")).textContent.includes("1"), "the page of deliveries has a mark");
+      const batches = { ...trouble, id: "BATCH_STUCK", kind: "BATCH_STUCK", count: 2, subjects: [{ type: "batch", id: "b", name: "spring", severity: "broken" }], origin: null, waiting: 0 };
+      stage.tell({ type: "troubles", items: [trouble, { ...trouble, id: "RECEIVER_FAILING https://b.example:443", origin: "https://b.example:443" }, batches] });
+      await later(500);
+      want($("h1").textContent === "Needs attention: 2 receivers and 2 batches", "several are counted: " + $("h1").textContent);
       stage.tell({ type: "troubles", items: [{ id: "WARNING", kind: "WARNING", severity: "attention", since: trouble.since, count: 1, subjects: [{ type: "program", id: "", name: "the clock is wrong", severity: "attention" }], origin: null, waiting: 0 }] });
       await later(500);
       want(!$("h1").textContent.includes("No problems"), "a warning is no silence: " + $("h1").textContent);

@@ -89,6 +89,64 @@ window.hands = ({ $, all, at, button, dialog, later, menu, press, signIn, type, 
     want(chart.querySelectorAll("svg g[style] path:not(.area)").length === 6 && chart.querySelectorAll("path.running").length === 2, "each run is a line of its own");
     want(chart.querySelector("tbody th").textContent.includes("in progress") && chart.querySelectorAll("tbody td")[8].textContent === "unknown", "the table says it too");
   },
+  async "a part of a chart is shown alone"() {
+    const now = Math.floor(Date.now() / 60000) * 60000;
+    const sample = (minutes) => ({ at: new Date(now - minutes * 60000).toISOString(), instances: {}, sent: 2, received: 1, deliveries: 1, failed: 0, oldestPendingSeconds: 0, fileBytes: 1e6, memoryBytes: 1e6 });
+    stage.answers["GET /admin/samples"] = () => stage.json(200, { interval: 60, backup: null, samples: Array.from({ length: 60 }, (_, i) => sample(59 - i)) });
+    await signIn("right");
+    await at("overview");
+    await later(300);
+    const svg = () => $(".chart svg"), total = () => $(".chart figcaption").textContent;
+    const point = (type, share) => {
+      const { left, top, width } = svg().getBoundingClientRect();
+      const event = new PointerEvent(type, { bubbles: true, pointerType: "mouse", clientX: left + 40 + share * (width - 52), clientY: top + 50 });
+      Object.defineProperty(event, "offsetX", { value: 40 + share * (width - 52) });
+      svg().dispatchEvent(event);
+      return later(100);
+    };
+    want(total().includes("Total of 1h"), "all of it at first: " + total());
+    await point("pointerdown", 0.25);
+    await point("pointermove", 0.5);
+    want($(".chart .part"), "the part is marked");
+    await point("pointerup", 0.5);
+    await point("pointerleave", 0.5);
+    want(/Total of 1[56]m/.test(total()) && !$(".chart .running") && all(".chart figcaption")[1].textContent.includes("Total of 1"), "both charts show it, and none of it is running: " + total());
+    await press("Whole range");
+    want(total().includes("Total of 1h") && !button("Whole range"), "and all of it again: " + total());
+    await point("pointerdown", 0.9);
+    await point("pointerup", 1);
+    want($(".chart .running"), "the running minute is marked in a part too");
+    await press("24 hours");
+    want(!button("Whole range"), "another range is shown whole");
+  },
+  async "filters are saved as a view and found again"() {
+    await signIn("right");
+    await at("instances?state=bad&q=shop");
+    await later(300);
+    const palette = async (text) => {
+      document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+      await later(300);
+      await type($("dialog input"), text);
+      await later(300);
+    };
+    const entry = (text) => all("[role=option]").find((one) => one.textContent.includes(text));
+    await palette("night <b>");
+    entry("Save this view").click();
+    await later(300);
+    want($(".toasts").textContent.includes("“night <b>” is saved") && !$(".toasts b"), "it says so: " + $(".toasts").textContent);
+    await at("overview");
+    await palette("night");
+    want(entry("night <b>").textContent.includes("Instances") && !entry("Save this view"), "it names its page: " + entry("night <b>").textContent);
+    entry("night <b>").click();
+    await later(500);
+    want(location.hash === "#/instances?state=bad&q=shop", "it has the filters: " + location.hash);
+    await palette("night");
+    entry("Remove the view").click();
+    await later(300);
+    await palette("night");
+    want(!entry("Remove the view") && entry("Save this view"), "and is removed");
+    await press("Close", dialog());
+  },
   async "thirty days are drawn by the hour"() {
     const hour = 3600000, now = Math.floor(Date.now() / hour) * hour;
     const sample = (at, n, more) => ({ at: new Date(at).toISOString(), instances: {}, sent: null, received: n, deliveries: 0, failed: 0, oldestPendingSeconds: 0, fileBytes: 1e6, memoryBytes: 1e6, ...more });

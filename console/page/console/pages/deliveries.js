@@ -7,14 +7,15 @@ import { fleet, loadFleet } from "../data/fleet.js";
 import { onLive } from "../data/live.js";
 import { can, session } from "../data/session.js";
 import { html } from "../html.js";
-import { choose, place, to } from "../router.js";
+import { choose, place } from "../router.js";
+import { Beside, Entry, useRoom } from "../ui/beside.js";
 import { open, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Search, Select, Text, Trouble } from "../ui/parts.js";
 import { Crumb, Mark, More, When, useRows, useSoon } from "../ui/sheet.js";
 import { Windowed } from "../ui/windowed.js";
 import { ago, compare, many, moment, number, t } from "../words.js";
-import { OneDelivery } from "./deliveries_one.js";
+import { Delivery, OneDelivery } from "./deliveries_one.js";
 import { Progress, Replay } from "./deliveries_replay.js";
 import { Receivers } from "./receivers.js";
 
@@ -73,8 +74,19 @@ const fields = ["event", "target", "endpointId", "from", "to", "minDurationMs"];
 export function Deliveries({ parts, query }) {
   const { everywhere, names } = useWhose();
   const instance = query.get("instance") || (everywhere ? "" : session.value.key.instances[0] || "");
-  if (parts[0]) return html`<${OneDelivery} path=${pathOf(instance)} id=${parts[0]} query=${query} key=${parts[0]} />`;
-  return html`<${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere} />`;
+  const show = query.get("show"),
+    room = useRoom();
+  const id = parts[0] || (!room && show),
+    path = pathOf(instance);
+  if (id) return html`<${OneDelivery} path=${path} id=${id} query=${query} key=${id} />`;
+  return html`<${Beside}
+    entry=${show && html`<${Delivery} path=${path} id=${show} query=${query} key=${show} />`}
+    title=${t("delivery.one", { id: show })}
+    page="deliveries"
+    id=${show}
+    query=${Object.fromEntries(query)}
+    ><${Records} query=${query} instance=${instance} names=${names} everywhere=${everywhere}
+  /><//>`;
 }
 
 function Records({ query, instance, names, everywhere }) {
@@ -306,8 +318,12 @@ const drawDelivery = (row) =>
       <${Outcome} of=${row.state} tries=${row.attemptCount} /><${Ahead} row=${row} />
     </div>
     <div role="cell" class="cell name">
-      <a class="plain one-line mono" href=${to(["deliveries", row.id], Object.fromEntries(place.value.query))}
-        >${row.event}</a
+      <${Entry}
+        page="deliveries"
+        id=${row.id}
+        query=${Object.fromEntries(place.value.query)}
+        class="plain one-line mono"
+        >${row.event}<//
       ><span class="quiet one-line">${row.instanceName || row.batchId}</span>
     </div>
     <div role="cell" class="cell wide-only">

@@ -16,6 +16,18 @@ import { Json, quoted } from "./instance_events.js";
 import { Time } from "./instance_state.js";
 
 export function OneDelivery({ path, id, query }) {
+  const back = to(["deliveries"], { ...Object.fromEntries(query), show: "" });
+  return html`<div class="page-head instance-head">
+      <div>
+        <a class="crumb" href=${back}><${Icon} name="left" />${t("nav.deliveries")}</a>
+        <h1 tabindex="-1">${t("delivery.one", { id })}</h1>
+      </div>
+    </div>
+    <${Delivery} path=${path} id=${id} query=${query} />`;
+}
+
+// Delivery shows a delivery on its page, or beside the list.
+export function Delivery({ path, id, query }) {
   const loaded = useLoaded(path + "/" + encodeURIComponent(id), { none: null });
   const [error, setError] = useState(null);
   const { value: row, load } = loaded;
@@ -29,7 +41,7 @@ export function OneDelivery({ path, id, query }) {
     ];
     return () => ends.forEach((end) => end());
   }, [load]);
-  const back = Object.fromEntries(query);
+  const back = { ...Object.fromEntries(query), show: "" };
   const retry = async () => {
     setError(null);
     try {
@@ -47,30 +59,28 @@ export function OneDelivery({ path, id, query }) {
       buttons=${html`<a class="button" href=${to(["deliveries"], back)}>${t("nav.deliveries")}</a>`}
       >${t("delivery.goneText")}<//
     >`;
-  return html`<div class="page-head instance-head">
-      <div>
-        <a class="crumb" href=${to(["deliveries"], back)}><${Icon} name="left" />${t("nav.deliveries")}</a>
-        <h1 tabindex="-1">${row?.event || t("delivery.one", { id })}</h1>
-        ${row &&
-        html`<p class="lead">
-          <${Outcome} of=${row.state} tries=${row.attemptCount} pill /><${Ahead} row=${row} /><span class="one-line"
-            >${row.instanceName && can("read")
-              ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>`
-              : row.instanceName || row.batchId}</span
-          >
-        </p>`}
-      </div>
-      ${row?.replayable &&
+  return html`<div class="stack">
+    ${row &&
+    html`<div class="between">
+      <p class="lead">
+        <strong class="mono">${row.event}</strong><${Outcome} of=${row.state} tries=${row.attemptCount} pill /><${Ahead}
+          row=${row}
+        /><span class="one-line"
+          >${row.instanceName && can("read")
+            ? html`<a href=${to(["instances", row.instanceName])}>${row.instanceName}</a>`
+            : row.instanceName || row.batchId}</span
+        >
+      </p>
+      ${row.replayable &&
       html`<div class="buttons">
         <${Button} kind="first" icon="restart" word=${t("delivery.retry")} act=${retry} />
       </div>`}
-    </div>
-    <div class="stack">
-      <${Trouble} error=${loaded.error || error} again=${loaded.error && load} />${row
-        ? html`<div class="pair"><${Facts} row=${row} back=${back} /><${Attempts} all=${row.attempts} /></div>
-            <${Body} row=${row} />`
-        : !loaded.error && html`<${Loading} />`}
-    </div>`;
+    </div>`}
+    <${Trouble} error=${loaded.error || error} again=${loaded.error && load} />${row
+      ? html`<div class="pair"><${Facts} row=${row} back=${back} /><${Attempts} all=${row.attempts} /></div>
+          <${Body} row=${row} />`
+      : !loaded.error && html`<${Loading} />`}
+  </div>`;
 }
 
 function Facts({ row, back }) {

@@ -29,8 +29,23 @@ const tabs = {
   proxy: ["manage", Proxy],
 };
 
+const useRow = (name) => useCell(fleet, ({ rows }) => rows.find((one) => one.name === name));
+
+// Aside shows the state of an instance beside the list.
+export function Aside({ name }) {
+  const row = useRow(name);
+  if (!row) return html`<p class="quiet">${t("instance.goneText", { name })}</p>`;
+  return html`<div class="stack">
+    <div class="between">
+      <p class="lead"><${State} of=${row.connectionStatus} pill />${row.description}</p>
+      <div class="buttons"><${Acts} row=${row} large /></div>
+    </div>
+    <${Now} row=${row} />
+  </div>`;
+}
+
 export function Instance({ name, tab }) {
-  const row = useCell(fleet, ({ rows }) => rows.find((one) => one.name === name));
+  const row = useRow(name);
   const { at } = useCell(fleet);
   const mine = Object.keys(tabs).filter((one) => can(tabs[one][0]));
   const here = mine.includes(tab) ? tab : mine[0];

@@ -4,6 +4,7 @@ import { can, session } from "../data/session.js";
 import { groupFor, numberOf } from "../data/states.js";
 import { html } from "../html.js";
 import { choose, to } from "../router.js";
+import { Entry } from "../ui/beside.js";
 import { Icon } from "../ui/icon.js";
 import { State } from "../ui/parts.js";
 import { ago, compare, moment, store, stored, t } from "../words.js";
@@ -186,7 +187,7 @@ function Row({ row }) {
       /></label>
     </div>`}
     <div role="cell" class="cell name">
-      <a class="plain one-line" href=${to(["instances", row.name])} title=${row.name}>${row.name}</a>
+      <${Entry} page="instances" id=${row.name} class="plain one-line" title=${row.name}>${row.name}<//>
       <span class="quiet one-line" title=${row.description}>${row.description}</span>
     </div>
     ${shown.map((name) => html`<div role="cell" class="cell col" key=${name}>${columns[name][1](row)}</div>`)}

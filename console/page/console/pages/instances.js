@@ -6,26 +6,36 @@ import { can } from "../data/session.js";
 import { groupFor, groups, stateOf } from "../data/states.js";
 import { html } from "../html.js";
 import { choose } from "../router.js";
+import { Beside, useRoom } from "../ui/beside.js";
 import { Menu, useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
 import { Button, Empty, Loading, Search, Trouble } from "../ui/parts.js";
 import { Windowed } from "../ui/windowed.js";
 import { compare, fold, has, many, number, t } from "../words.js";
-import { Instance } from "./instance.js";
+import { Aside, Instance } from "./instance.js";
 import { create, takeIn } from "./instance_actions.js";
 import { Many, Panel } from "./instance_many.js";
 import { Heads, choosable, drawRow, heightOf, layout, layoutItems, orders, showing, tracks } from "./instance_rows.js";
 
 export function Instances({ parts, query }) {
   const { at, error } = useCell(fleet);
+  const show = query.get("show"),
+    room = useRoom();
   useEffect(() => {
     if (!fleet.value.at) loadFleet().catch(() => {});
   }, []);
-  if (parts[0]) return html`<${Instance} name=${parts[0]} tab=${parts[1] || "state"} key=${parts[0]} />`;
+  const name = parts[0] || (!room && show);
+  if (name) return html`<${Instance} name=${name} tab=${parts[1] || "state"} key=${name} />`;
   if (!at && error)
     return html`<div class="stack"><${Head} rows=${[]} /><${Trouble} error=${error} again=${loadFleet} /></div>`;
   if (!at) return html`<${Head} rows=${[]} /><${Loading} />`;
-  return html`<${List} query=${query} />`;
+  return html`<${Beside}
+    entry=${show && html`<${Aside} name=${show} key=${show} />`}
+    title=${show}
+    page="instances"
+    id=${show}
+    ><${List} query=${query}
+  /><//>`;
 }
 
 function Head({ rows }) {

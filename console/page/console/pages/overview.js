@@ -13,7 +13,7 @@ import { to } from "../router.js";
 import { Chart } from "../ui/chart.js";
 import { useTitle } from "../ui/float.js";
 import { Icon } from "../ui/icon.js";
-import { Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
+import { Button, Choice, Loading, Trouble, troubleOf } from "../ui/parts.js";
 import { ago, bytes, has, listed, many, moment, number, span, t } from "../words.js";
 
 export function Overview() {
@@ -41,11 +41,11 @@ export function Overview() {
   return html`<div class="page-head">
       <div>
         <p class="crumb">${t("nav.overview")}</p>
-        <${Sentence} rows=${rows} alerts=${alerts} />${ready.role &&
+        <${Sentence} rows=${rows} alerts=${alerts} items=${wrong.items} />${ready.role &&
         html`<p class="lead nodes">${nodesOf(ready, cluster)}</p>`}
       </div>
     </div>
-    <div class="stack">
+    <div class="stack overview">
       ${error && html`<${Trouble} error=${error} again=${loadFleet} />`}${alerts.length > 0 &&
       html`<section class="card alerts" aria-label=${t("alerts.title")}>
         <ul class="plain">
@@ -241,7 +241,6 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
     return {
       key: id,
       tone: severity === "broken" ? "bad" : "busy",
-      worst: true,
       title: text,
       text: kind === "WARNING" || kind === "NOT_READY" ? names : advice,
     };
@@ -249,7 +248,6 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
   return {
     key: id,
     tone: severity === "broken" ? "bad" : "busy",
-    worst: true,
     title,
     where: !title.includes(lasts) && lasts,
     text: (waiting ? many("trouble.waiting", waiting) + " " : "") + t("trouble." + kind + ".do"),
@@ -259,23 +257,37 @@ function shown({ id, kind, severity, since, count, subjects, origin, waiting, te
 
 const hostOf = (origin) => origin.replace(/^https?:\/\//, "").replace(/:(80|443)$/, "");
 
-function Sentence({ rows, alerts }) {
-  const bad = rows.filter((row) => groupFor(row.connectionStatus) === "bad").length,
-    online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length;
-  const reasons = alerts.some((one) => one.key.startsWith("reason")),
-    worst = alerts.find((one) => one.tone === "bad" && one.worst);
-  const tone = reasons || bad || worst ? "bad" : alerts.length ? "busy" : rows.length === 0 ? "off" : "good";
+// wrongOf says what is broken: a single line as it stands, several as numbers.
+function wrongOf(bad, rows, items) {
+  if (bad.length < 2) return bad[0]?.title;
+  const broken = (items || []).filter((one) => one.severity === "broken"),
+    of = (type) => broken.filter((one) => one.subjects[0]?.type === type);
+  const instances = rows.filter(
+    (row) =>
+      groupFor(row.connectionStatus) === "bad" || of("instance").some(({ kind }) => row.troubles?.includes(kind)),
+  );
+  const receivers = of("receiver").length,
+    batches = of("batch").reduce((sum, one) => sum + one.count, 0);
+  const parts = [
+    instances.length && many("instances.found", instances.length),
+    receivers && many("sentence.receivers", receivers),
+    batches && many("batches.found", batches),
+  ].filter(Boolean);
+  return parts.length ? t("sentence.bad", { what: listed(parts) }) : bad[0].title;
+}
+
+function Sentence({ rows, alerts, items }) {
+  const online = rows.filter((row) => groupFor(row.connectionStatus) === "good").length,
+    wrong = wrongOf(
+      alerts.filter((one) => one.tone === "bad"),
+      rows,
+      items,
+    );
+  const reasons = alerts.some((one) => one.key.startsWith("reason"));
+  const tone = wrong ? "bad" : alerts.length ? "busy" : rows.length === 0 ? "off" : "good";
   const title = reasons
     ? t("sentence.notReady")
-    : bad
-      ? many("sentence.bad", bad)
-      : worst
-        ? worst.title
-        : alerts.length
-          ? t("sentence.warning")
-          : rows.length === 0
-            ? t("sentence.empty")
-            : t("sentence.good");
+    : wrong || (alerts.length ? t("sentence.warning") : rows.length === 0 ? t("sentence.empty") : t("sentence.good"));
   return html`<h1 tabindex="-1" class=${"sentence " + tone}><${Icon} name=${tone} large /><span>${title}</span></h1>
     <p class="lead">
       ${rows.length
@@ -313,6 +325,8 @@ const ranges = { hour: [60, 60], day: [24 * 60, 60], month: [30 * 24, 3600] };
 
 function Charts({ ring }) {
   const [range, setRange] = useState("hour");
+  /** @type {any} */
+  const [part, setPart] = useState(null); // the first and the last second of what is shown of it
   const [n, step] = ranges[range],
     long = step > 60;
   const hours = useLoaded(long ? "/admin/samples?interval=3600" : null);
@@ -320,31 +334,40 @@ function Charts({ ring }) {
   useEffect(() => {
     if (long) hours.load();
   }, [hour]); // minutes are kept for a day only
-  const drawn = useMemo(
-    () => seriesOf(long ? byHour(hours.value?.samples || [], ring.list) : ring.list, n, step),
-    [ring.list, hours.value, range],
-  );
+  /** @type {any} */
+  const drawn = useMemo(() => {
+    const all = seriesOf(long ? byHour(hours.value?.samples || [], ring.list) : ring.list, n, step);
+    return part ? partOf(all, part) : all;
+  }, [ring.list, hours.value, range, part]);
   if (ring.error && !ring.at) return html`<${Trouble} error=${ring.error} again=${loadSamples} />`;
   const chart = (title, ...series) =>
     html`<${Chart}
       title=${title}
       xs=${drawn.xs}
       step=${step}
+      ended=${drawn.ended}
+      onPart=${setPart}
       series=${series.map(([key, tone, label], i) => ({ key, tone, label, fill: !i, values: drawn[key] }))}
     />`;
   return html`<section class="card">
     <header>
       <h2>${t(long ? "charts.byHour" : "charts.title")}</h2>
-      <${Choice}
-        label=${t("charts.range")}
-        value=${range}
-        on=${setRange}
-        options=${[
-          ["hour", t("charts.hour")],
-          ["day", t("charts.day")],
-          ["month", t("charts.month")],
-        ]}
-      />
+      <div class="buttons">
+        ${part && html`<${Button} kind="small" word=${t("charts.whole")} act=${() => setPart(null)} />`}
+        <${Choice}
+          label=${t("charts.range")}
+          value=${range}
+          on=${(one) => {
+            setRange(one);
+            setPart(null);
+          }}
+          options=${[
+            ["hour", t("charts.hour")],
+            ["day", t("charts.day")],
+            ["month", t("charts.month")],
+          ]}
+        />
+      </div>
     </header>
     <${Trouble} error=${hours.error} again=${hours.load} />
     <div class="pair charts">
@@ -369,6 +392,22 @@ function seriesOf(list, n, step) {
     for (const name of figures) made[name].push(byStep.get(i)?.[name] ?? null);
   }
   return made;
+}
+
+// partOf returns what lies between two times, or the last three steps once all of it is older.
+function partOf(all, [first, last]) {
+  const from = Math.min(
+      Math.max(
+        0,
+        all.xs.findIndex((at) => at >= first),
+      ),
+      all.xs.length - 3,
+    ),
+    until = Math.max(from + 3, all.xs.findLastIndex((at) => at <= last) + 1);
+  return {
+    ...Object.fromEntries(Object.entries(all).map(([name, list]) => [name, list.slice(from, until)])),
+    ended: until < all.xs.length,
+  };
 }
 
 function Figures({ ring }) {

@@ -216,6 +216,12 @@ function Receiver({ row, path, put, load }) {
           );
         }}
       />
+      <a
+        class="button small"
+        href=${to(["deliveries"], { instance: instanceName, target, endpointId })}
+        aria-label=${t("receiver.deliveriesOf", { name })}
+        >${t("nav.deliveries")}</a
+      >
     </div>`}
     ${answer && html`<${Answer} of=${answer} />`}
     <${Trouble} error=${error} />

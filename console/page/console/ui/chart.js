@@ -13,11 +13,13 @@ const unit = () => parseFloat(getComputedStyle(document.documentElement).fontSiz
 
 // Chart draws series, each {key, tone, fill, label, values}, over the seconds in xs, which are a
 // step apart: a minute or an hour. A value is null where it is unknown; the last step is still
-// running. The legend shows the total of what is known, or the step under the pointer.
-export function Chart({ title, xs, step, series }) {
+// running, unless the times are ended. The legend shows the total of what is known, or the step
+// under the pointer. onPart gets the first and the last second over which a mouse was dragged.
+export function Chart({ title, xs, step, series, ended, onPart }) {
   const box = useRef(null);
   const [width, setWidth] = useState(0);
   const [at, setAt] = useState(-1);
+  const [from, setFrom] = useState(-1); // where a drag began
   useLayoutEffect(() => {
     const watch = new ResizeObserver(([entry]) => setWidth(Math.floor(entry.contentRect.width / unit())));
     watch.observe(box.current);
@@ -26,13 +28,27 @@ export function Chart({ title, xs, step, series }) {
   const last = xs.length - 1,
     pointed = at >= 0 && at <= last;
   const known = xs.filter((_, i) => series.some((one) => one.values[i] !== null)).length;
-  const point = ({ offsetX }) =>
-    setAt(Math.max(0, Math.min(last, Math.round(((offsetX / unit() - left) / (width - left - right)) * last))));
+  const placeOf = ({ offsetX }) =>
+    Math.max(0, Math.min(last, Math.round(((offsetX / unit() - left) / (width - left - right)) * last)));
+  const drag = (event) => {
+    if (!onPart || event.pointerType === "touch" || event.button) return; // a touch scrolls
+    event.preventDefault();
+    setFrom(placeOf(event));
+  };
+  const drop = (event) => {
+    const ends = [from, placeOf(event)].sort((a, b) => a - b);
+    setFrom(-1);
+    if (from >= 0 && ends[1] - ends[0] > 1) onPart(ends.map((i) => xs[i]));
+  };
+  const leave = () => {
+    setAt(-1);
+    setFrom(-1);
+  };
   return html`<figure class="chart">
     <figcaption>
       <h3>
         ${title}${" "}<span class="quiet"
-          >${pointed ? timeOf(xs, at, step) : t("charts.total", { span: span(known * step) })}</span
+          >${pointed ? timeOf(xs, at, step, ended) : t("charts.total", { span: span(known * step) })}</span
         >
       </h3>
       <ul class="legend">
@@ -50,8 +66,22 @@ export function Chart({ title, xs, step, series }) {
     <div class="plot" ref=${box} aria-hidden="true">
       ${width > left + right &&
       last > 0 &&
-      html`<svg viewBox=${`0 0 ${width} ${height}`} onPointerMove=${point} onPointerLeave=${() => setAt(-1)}>
-        <${Drawn} xs=${xs} step=${step} series=${series} width=${width} at=${pointed ? at : -1} />
+      html`<svg
+        viewBox=${`0 0 ${width} ${height}`}
+        onPointerMove=${(event) => setAt(placeOf(event))}
+        onPointerDown=${drag}
+        onPointerUp=${drop}
+        onPointerLeave=${leave}
+      >
+        <${Drawn}
+          xs=${xs}
+          step=${step}
+          series=${series}
+          width=${width}
+          at=${pointed ? at : -1}
+          from=${from}
+          ended=${ended}
+        />
       </svg>`}
     </div>
     <details class="as-table">
@@ -68,7 +98,7 @@ export function Chart({ title, xs, step, series }) {
             ${rowsOf(xs).map(
               (i) =>
                 html`<tr key=${i}>
-                  <th scope="row">${timeOf(xs, i, step)}</th>
+                  <th scope="row">${timeOf(xs, i, step, ended)}</th>
                   ${series.map((one) => html`<td class="number" key=${one.key}>${figure(one.values[i])}</td>`)}
                 </tr>`,
             )}
@@ -87,9 +117,9 @@ function totalOf(values) {
   return known.length ? number(known.reduce((sum, n) => sum + n, 0)) : "–";
 }
 
-const timeOf = (xs, i, step) =>
+const timeOf = (xs, i, step, ended) =>
   (step > 60 ? moment(xs[i] * 1000) : clock(xs[i] * 1000, false)) +
-  (i === xs.length - 1 ? " " + t("charts.running") : "");
+  (!ended && i === xs.length - 1 ? " " + t("charts.running") : "");
 
 // runsOf splits values into runs of known ones: [first index, values]. The step to the
 // running one is a run of its own.
@@ -111,7 +141,7 @@ const rowsOf = (xs) =>
     .reverse()
     .slice(0, 60);
 
-function Drawn({ xs, step: apart, series, width, at }) {
+function Drawn({ xs, step: apart, series, width, at, from, ended }) {
   const last = xs.length - 1,
     floor = height - bottom;
   const high = Math.max(4, ...series.map((one) => Math.max(...one.values))) * 1.1;
@@ -142,18 +172,19 @@ function Drawn({ xs, step: apart, series, width, at }) {
   ${series.map(
     (one) =>
       html`<g key=${one.key} style=${{ stroke: `var(--${one.tone})` }}
-        >${runsOf(one.values, last).map(
+        >${runsOf(one.values, ended ? -1 : last).map(
           (run) =>
             html`${one.fill &&
               html`<path
                 class="area"
                 style=${{ fill: `var(--${one.tone}-tint)` }}
                 d=${line(run) + `V${floor}H${x(run[0])}Z`}
-              />`}<path class=${run[0] + run[1].length > last ? "running" : ""} d=${line(run)} />`,
+              />`}<path class=${!ended && run[0] + run[1].length > last ? "running" : ""} d=${line(run)} />`,
         )}${at >= 0 && one.values[at] !== null && html`<circle cx=${x(at)} cy=${y(one.values[at])} r="3" />`}</g
       >`,
   )}
-  ${at >= 0 && html`<path class="grid at" d=${`M${x(at)} ${top}V${floor}`} />`}`;
+  ${at >= 0 && html`<path class="grid at" d=${`M${x(at)} ${top}V${floor}`} />`}
+  ${at >= 0 && from >= 0 && html`<path class="part" d=${`M${x(from)} ${top}V${floor}H${x(at)}V${top}z`} />`}`;
 }
 
 // stepOf returns the smallest 1, 2 or 5 times a power of ten that is not below n.

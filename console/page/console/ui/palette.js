@@ -9,7 +9,7 @@ import { html } from "../html.js";
 import { go, place, to } from "../router.js";
 import { allowed } from "../routes.js";
 import { chooseTheme, themes } from "../theme.js";
-import { fold, has, languages, many, speak, store, t } from "../words.js";
+import { fold, has, languages, many, speak, store, stored, t } from "../words.js";
 import { Dialog, close, dialog, open, toast } from "./float.js";
 import { Icon } from "./icon.js";
 import { troubleOf } from "./parts.js";
@@ -84,6 +84,31 @@ const actsOf = (row, made) =>
 const drawnState = (row) =>
   has("state." + stateOf(row.connectionStatus)) ? t("state." + stateOf(row.connectionStatus)) : row.connectionStatus;
 
+// Saved views are addresses with their filters. Each user of a browser has their own.
+const mostViews = 30;
+const viewsOf = () => "views." + (session.value.key?.id || "operator");
+function views() {
+  try {
+    return JSON.parse(stored(viewsOf()));
+  } catch {
+    return []; // there are none
+  }
+}
+
+function saveView(name, view) {
+  const others = views().filter((one) => one.name !== name);
+  store(viewsOf(), JSON.stringify([...(view ? [{ name, ...view }] : []), ...others].slice(0, mostViews)));
+  toast(t(view ? "views.saved" : "views.removed", { name }));
+}
+
+const viewEntries = (removable) =>
+  views().flatMap(({ name, parts, query }) => [
+    { kind: t("views.one"), word: name, note: t("nav." + parts[0]), icon: "check", parts, query },
+    ...(removable
+      ? [{ kind: t("views.one"), word: t("views.remove", { name }), icon: "close", act: () => saveView(name) }]
+      : []),
+  ]);
+
 // entriesFor returns what fits all words of a text, first what begins with it. It has the actions
 // of the instance of the page, and of the first ones that a word names. made: their actions.
 function entriesFor(text, rows, made) {
@@ -99,6 +124,7 @@ function entriesFor(text, rows, made) {
   const acts = made ? near.flatMap((row) => actsOf(row, made)) : [];
   const all = [
     ...(words.length ? [] : acts),
+    ...viewEntries(words.length > 0),
     ...allowed().map((route) => ({
       kind: t("nav.label"),
       word: t("nav." + route.at),
@@ -119,13 +145,22 @@ function entriesFor(text, rows, made) {
     ...(words.length ? acts : []),
   ].filter((one) => words.every((word) => fold([one.word, one.note, one.more].join(" ")).includes(word)));
   const first = (one) => fold(one.word).startsWith(wanted);
-  return wanted ? [...all.filter(first), ...all.filter((one) => !first(one))] : all;
+  return wanted ? [...all.filter(first), ...all.filter((one) => !first(one)), ...saveEntry(text.trim())] : all;
 }
 
-function run({ parts, act }) {
-  const moves = parts && to(parts) !== location.hash;
+// saveEntry offers to save the filters of this page under a name.
+function saveEntry(name) {
+  const { parts, query } = place.value,
+    kept = Object.fromEntries([...query].filter(([key, value]) => value && key !== "show" && key !== "replay"));
+  if (!Object.keys(kept).length || parts.length !== 1) return [];
+  const act = () => saveView(name.slice(0, 60), { parts, query: kept });
+  return [{ kind: t("views.one"), word: t("views.save", { name: name.slice(0, 60) }), icon: "plus", act }];
+}
+
+function run({ parts, query, act }) {
+  const moves = parts && to(parts, query) !== location.hash;
   close(moves);
-  if (moves) go(parts);
+  if (moves) go(parts, query);
   act?.();
 }
 

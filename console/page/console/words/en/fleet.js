@@ -10,6 +10,7 @@ export default {
 "receiver.since": "began {time}",
 "receiver.until": "until {time}",
 "receiver.waiting": "{n} waiting",
+"receiver.deliveriesOf": "Deliveries to {name}",
 "receiver.oldest": "the oldest {time}",
 "receiver.next": "next attempt {time}",
 "receiver.failures.one": "{n} failed attempt",

@@ -10,6 +10,7 @@ export default {
 "receiver.since": "empezó {time}",
 "receiver.until": "hasta {time}",
 "receiver.waiting": "{n} en espera",
+"receiver.deliveriesOf": "Entregas a {name}",
 "receiver.oldest": "el más antiguo {time}",
 "receiver.next": "próximo intento {time}",
 "receiver.failures.one": "{n} intento falló",

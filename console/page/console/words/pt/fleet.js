@@ -10,6 +10,7 @@ export default {
 "receiver.since": "começou {time}",
 "receiver.until": "até {time}",
 "receiver.waiting": "{n} em espera",
+"receiver.deliveriesOf": "Entregas a {name}",
 "receiver.oldest": "o mais antigo {time}",
 "receiver.next": "próxima tentativa {time}",
 "receiver.failures.one": "{n} tentativa falhou",
