@@ -49,6 +49,7 @@ func (n *node) agentSession(key string) string {
 }
 
 func TestToolCallRepeatedAfterATakeoverSendsOnce(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a, b := n.node("a", "MCP_ENABLED=true"), n.node("b", "MCP_ENABLED=true")
 	a.launch()

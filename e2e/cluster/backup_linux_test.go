@@ -12,6 +12,7 @@ import (
 // Only the owner makes backups by itself. A folder of a node's own gets its first one when
 // the node becomes owner, and all of them have the ID of the cell in their names.
 func TestBackupsAreMadeByTheOwner(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	ofA, ofB := t.TempDir(), t.TempDir()
 	a, b := n.node("a", "BACKUP_EVERY=24h", "BACKUP_DIR="+ofA), n.node("b", "BACKUP_EVERY=24h", "BACKUP_DIR="+ofB)
@@ -35,6 +36,7 @@ func TestBackupsAreMadeByTheOwner(t *testing.T) {
 
 // A folder that all nodes see is kept as one: a new owner makes none before it is due.
 func TestBackupsInASharedFolderAreOneSeries(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	shared := t.TempDir()
 	env := []string{"BACKUP_EVERY=24h", "BACKUP_KEEP=2", "BACKUP_DIR=" + shared}

@@ -14,6 +14,7 @@ import (
 
 // The metrics of a cell in docs/api.md are those that a node with store.url has.
 func TestMetricsOfTheCellAreDocumented(t *testing.T) {
+	t.Parallel()
 	n := &network{t: t, primary: pgtest.Start(t)}
 	n.url = pgtest.URL("postgres", n.primary)
 	a := n.node("a", "STORE_ACCEPT_LOSS=true")
@@ -46,6 +47,7 @@ func TestMetricsOfTheCellAreDocumented(t *testing.T) {
 
 // The doctor of a standby says that it is one, and finds no fault in it.
 func TestDoctorKnowsAStandby(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a, b := n.node("a"), n.node("b", "BACKUP_EVERY=24h", "BACKUP_DIR="+t.TempDir())
 	a.launch()

@@ -14,6 +14,7 @@ import (
 // TestScheduledSendsOutliveTheirOwner kills the owner before, at, and after the time of sends that
 // it accepted: each is sent once, or ends with an unknown outcome if it was on its way.
 func TestScheduledSendsOutliveTheirOwner(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a, b := n.node("a"), n.node("b")
 	a.launch()

@@ -262,6 +262,7 @@ func (n *node) batch(name string, sent int) uuid.UUID {
 }
 
 func TestTakeoverOfAKilledOwnerLosesNothing(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a, b := n.node("a"), n.node("b")
 	a.launch()
@@ -345,6 +346,7 @@ func TestPausedOwnerEndsWithoutAnAnswer(t *testing.T) {
 }
 
 func TestOwnerSurvivesTheLossOfTheDatabasesPrimary(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a := n.node("a", "STORE_ACCEPT_LOSS=true", "CLUSTER_LEASE=20s")
 	a.launch()
@@ -364,6 +366,7 @@ func TestOwnerSurvivesTheLossOfTheDatabasesPrimary(t *testing.T) {
 // The copy of the database is cut off while clients write, and promoted. Whether the node
 // that wrote goes on is not the question here: another one, without a file, says what is left.
 func TestPromotedCopyHasWhatWasAnswered(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a := n.node("a", "STORE_ACCEPT_LOSS=true") // the promoted copy stands alone
 	a.launch()
@@ -392,6 +395,7 @@ func TestPromotedCopyHasWhatWasAnswered(t *testing.T) {
 // A server shows a change to others when its wait for the second copy is cancelled, and the
 // promotion of that copy undoes it. A standby that had applied it could not go on.
 func TestStandbyOutlivesWhatAPromotionUndoes(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	a, b := n.node("a", "STORE_ACCEPT_LOSS=true"), n.node("b", "STORE_ACCEPT_LOSS=true")
 	a.launch()
@@ -434,6 +438,7 @@ func TestStandbyOutlivesWhatAPromotionUndoes(t *testing.T) {
 // A commit that left the owner and arrives after another node has taken the cell changes
 // nothing.
 func TestCommitOfAFormerOwnerArrivesLate(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	line := n.primary.StartProxy(t)
 	a, b := n.node("a"), n.node("b")
@@ -470,6 +475,7 @@ func TestCommitOfAFormerOwnerArrivesLate(t *testing.T) {
 
 // Clocks of nodes decide nothing, and times in the data do not go back.
 func TestNoTakeoverByAWrongClock(t *testing.T) {
+	t.Parallel()
 	if !rig.CanShiftClock {
 		t.Skip("the clock of a process cannot be set off here")
 	}
@@ -500,6 +506,7 @@ func TestNoTakeoverByAWrongClock(t *testing.T) {
 }
 
 func TestNodesWaitForADatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
 	n := newNetwork(t)
 	n.url = pgtest.URL("postgres", n.primary)
 	a := n.node("a")
