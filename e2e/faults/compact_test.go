@@ -16,6 +16,7 @@ import (
 // TestCompactAndStatsAsAnOperatorUsesThem: of the file that the configuration names,
 // while a program runs on it, in place of a file that is not there.
 func TestCompactAndStatsAsAnOperatorUsesThem(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes some seconds")
 	}

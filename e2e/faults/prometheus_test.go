@@ -92,6 +92,7 @@ type rule struct {
 // has every metric that one names. Each alert fires for what it is about, and not for
 // what is well.
 func TestDashboardAndAlertsUseExistingMetrics(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("starts the program and a Prometheus")
 	}

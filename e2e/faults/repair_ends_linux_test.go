@@ -90,6 +90,7 @@ func repairTime(t *testing.T, o *rig.Operator, image []byte) time.Duration {
 // TestInterruptedRepairKeepsTheFile sends SIGINT at many moments: nothing has
 // been done, or all of it.
 func TestInterruptedRepairKeepsTheFile(t *testing.T) {
+	t.Parallel()
 	o, image := damagedFile(t)
 	took, interrupted := repairTime(t, o, image), 0
 	moments := nightly.Or[time.Duration](8, 20)
@@ -117,6 +118,7 @@ func TestInterruptedRepairKeepsTheFile(t *testing.T) {
 // TestAKilledRepairLeavesOneOfBothFiles kills at many moments: a whole file is in its place, and
 // the next repair does all of it and removes what the one before it left.
 func TestAKilledRepairLeavesOneOfBothFiles(t *testing.T) {
+	t.Parallel()
 	o, image := damagedFile(t)
 	took, killed := repairTime(t, o, image), 0
 	moments := nightly.Or[time.Duration](8, 20)

@@ -199,6 +199,7 @@ func few(t *testing.T, path, bucket string, n int) (keys [][]byte) {
 // TestMissingAndInvalidRecordsAreReported and the repair leaves a whole file: for
 // records of each bucket in which something is said about others.
 func TestMissingAndInvalidRecordsAreReported(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
