@@ -48,7 +48,7 @@ create table if not exists postern.kv (
 	value bytea not null,
 	primary key (cell, bucket, key)
 ) with (
-	fillfactor = 90, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000,
+	fillfactor = 100, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 2000,
 	autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_scale_factor = 0.05, toast.autovacuum_vacuum_cost_delay = 0
 );
 
