@@ -32,7 +32,7 @@ func TestWideWindowShowsAnEntryBesideItsList(t *testing.T) {
 	opened(page, url, shot{scene: "three", place: "deliveries?state=FAILED"})
 	page.Await(`document.querySelector(".deliveries .row a")`)
 	page.Run(`document.querySelector(".deliveries .row a").click(); stage.settled()`)
-	page.Await(`document.querySelector(".beside > aside .attempts") && document.querySelector(".deliveries .row") && location.hash.includes("state=FAILED&show=")`)
+	page.Await(`document.querySelector(".beside > aside .attempts") && document.querySelector(".deliveries .row") && location.hash.includes("state=FAILED&show=") && document.title.endsWith("Deliveries · Postern")`)
 	page.Size(1280, 800, false)
-	page.Await(`document.querySelector("main h1").textContent.startsWith("Delivery ") && !document.querySelector(".beside > aside") && document.querySelector(".crumb").hash === "#/deliveries?state=FAILED"`)
+	page.Await(`document.querySelector("main h1").textContent.startsWith("Delivery ") && !document.querySelector(".beside > aside") && document.querySelector(".crumb").hash === "#/deliveries?state=FAILED" && document.title.includes("connection.update")`)
 }

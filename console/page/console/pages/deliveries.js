@@ -80,7 +80,7 @@ export function Deliveries({ parts, query }) {
     path = pathOf(instance);
   if (id) return html`<${OneDelivery} path=${path} id=${id} query=${query} key=${id} />`;
   return html`<${Beside}
-    entry=${show && html`<${Delivery} path=${path} id=${show} query=${query} key=${show} />`}
+    entry=${show && html`<${Delivery} path=${path} id=${show} query=${query} key=${show} beside />`}
     title=${t("delivery.one", { id: show })}
     page="deliveries"
     id=${show}

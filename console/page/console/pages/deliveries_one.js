@@ -27,11 +27,11 @@ export function OneDelivery({ path, id, query }) {
 }
 
 // Delivery shows a delivery on its page, or beside the list.
-export function Delivery({ path, id, query }) {
+export function Delivery({ path, id, query, beside }) {
   const loaded = useLoaded(path + "/" + encodeURIComponent(id), { none: null });
   const [error, setError] = useState(null);
   const { value: row, load } = loaded;
-  useTitle(row?.event || t("nav.deliveries"));
+  useTitle((!beside && row?.event) || t("nav.deliveries"));
   useEffect(() => {
     const ends = [
       onLive("delivery", ({ delivery }) => {
