@@ -34,7 +34,12 @@ func TestTabOfOlderReleaseReloads(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		res, err := http.Get(old.URL.String() + strings.Replace(path, next, mine, 1)) //nolint:noctx // a test
+		req, err := http.NewRequestWithContext(r.Context(), http.MethodGet, old.URL.String()+strings.Replace(path, next, mine, 1), nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Error(err)
 			return

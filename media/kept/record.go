@@ -58,7 +58,7 @@ type Record struct {
 	Type     string     `json:"type,omitempty"` // of the content, see display.Examiner
 	StoredAt event.Time `json:"storedAt,omitzero"`
 	Event    uint64     `json:"event,omitempty"` // stored event that has the file's address
-	Free     int64      `json:"free,omitempty"`  // Unix ms when its deliveries were first found ended, where nothing says when they ended
+	Free     int64      `json:"free,omitempty"`  // Unix ms when its deliveries were found ended, if the time of the last attempt is unknown
 }
 
 // Buckets returns the buckets of this package.

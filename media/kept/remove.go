@@ -70,7 +70,7 @@ func (k *Keeper) largest(instance, size int64, but map[int64]bool) (largest, tot
 // oldest returns the oldest kept file of an instance that may go, and that was stored
 // before a time; zero: any.
 func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found bool, err error) {
-	grace := map[cache.Key]bool{} // whose grace begins (true), since nothing says when deliveries ended, or is over
+	grace := map[cache.Key]bool{} // of files whose last attempt is unknown: true, it begins; false, another delivery ended it
 	err = k.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Walk(oldBucket, store.Range{Prefix: store.Key(instance)}, func(raw []byte) (bool, error) {
 			at, ok := rowOf(raw)
@@ -103,8 +103,8 @@ func (k *Keeper) oldest(instance int64, before time.Time) (key cache.Key, found 
 	return key, found, err
 }
 
-// noteFree begins the grace of files whose deliveries ended at an unknown time, and ends that of files with another
-// delivery.
+// noteFree begins the grace of files whose deliveries ended at an unknown time, and ends the grace of files that have
+// another delivery.
 func noteFree(tx *store.Tx, grace map[cache.Key]bool) error {
 	for key, begins := range grace {
 		r, found, err := get(tx, key.Instance, key.Message)

@@ -89,7 +89,8 @@ const mostViews = 30;
 const viewsOf = () => "views." + (session.value.key?.id || "operator");
 function views() {
   try {
-    return JSON.parse(stored(viewsOf()));
+    const all = JSON.parse(stored(viewsOf()));
+    return Array.isArray(all) ? all : [];
   } catch {
     return []; // there are none
   }
