@@ -63,7 +63,8 @@ func (e *Engine) Append(ctx context.Context, owner, id uuid.UUID, r AppendReques
 			now.spec, now.message = &s, b.message
 			now.Edition++
 			if !staged {
-				if err := putItems(tx, id, to, 0, to.Len()); err != nil {
+				items, err := encodeItems(id, to, 0, to.Len())
+				if err = errors.Join(err, putItems(tx, items)); err != nil {
 					return err
 				}
 			}

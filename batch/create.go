@@ -79,17 +79,37 @@ func (e *Engine) Create(ctx context.Context, owner uuid.UUID, r CreateRequest) (
 
 // stage writes the items of a batch that is not visible yet, in commits of one
 // chunk, under a mark by which they are swept if the creation does not reach
-// its end.
+// its end. While a chunk is committed, the next one is encoded.
 func (e *Engine) stage(ctx context.Context, id uuid.UUID, all mailing.Chosen) error {
-	for from := 0; from < all.Len(); from += chunk {
+	type encoded struct {
+		items []newItem
+		err   error
+	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	chunks := make(chan encoded)
+	go func() {
+		defer close(chunks)
+		for from := 0; from < all.Len() && ctx.Err() == nil; from += chunk {
+			items, err := encodeItems(id, all, from, min(from+chunk, all.Len()))
+			select {
+			case chunks <- encoded{items, err}:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	for next := range chunks {
+		if next.err != nil {
+			return next.err
+		}
 		err := e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
-			return errors.Join(tx.Put(record.BucketCreating, id[:], nil), putItems(tx, id, all, from, min(from+chunk, all.Len())))
+			return errors.Join(tx.Put(record.BucketCreating, id[:], nil), putItems(tx, next.items))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 // appear commits the batch itself, with its items unless they are staged and
@@ -100,13 +120,17 @@ func (e *Engine) appear(ctx context.Context, b *full, to mailing.Chosen, in tabl
 	if err != nil {
 		return fmt.Errorf("encode the message: %w", err)
 	}
+	items, err := encodeItems(b.id, to, 0, to.Len())
+	if err != nil {
+		return err
+	}
 	var made full
 	err = e.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 		s := *b.spec
 		s.CreatedAt = tx.Now().UnixMilli()
 		made = full{id: b.id, Header: b.Header, spec: &s, message: b.message}
 		return errors.Join(
-			putItems(tx, b.id, to, 0, to.Len()),
+			putItems(tx, items),
 			store.PutJSON(tx, record.BucketSpec, b.id[:], s),
 			tx.Put(record.BucketMessage, b.id[:], message),
 			tx.Put(record.BucketOwner, store.Key(s.Owner, b.id), record.EncodeRow(&s)),
@@ -140,32 +164,46 @@ func (e *Engine) sweepLater(id uuid.UUID) {
 	}
 }
 
-// putItems puts the items of the recipients from one to before another.
-func putItems(tx *store.Tx, id uuid.UUID, all mailing.Chosen, from, before int) error {
-	var raw []byte
+// newItem is an item to be put, with its details if it has any.
+type newItem struct{ key, raw, details []byte }
+
+// encodeItems returns the items of the recipients from one to before another.
+func encodeItems(id uuid.UUID, all mailing.Chosen, from, before int) ([]newItem, error) {
+	items := make([]newItem, 0, before-from)
+	keys, raw := make([]byte, 0, record.ItemKeySize*(before-from)), make([]byte, 0, 32*(before-from))
 	for i := from; i < before; i++ {
 		input := all.Given.At(all.Index(i))
 		to, err := mailing.Phone(input)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if to == input {
 			to = ""
 		}
 		details := all.Given.DetailsAt(all.Index(i))
-		key := record.ItemKey(id, all.Base+i)
-		raw = record.AppendWaiting(raw[:0], len(details) > 0, false, input, to)
 		if parts := all.Given.Sent[all.Index(i)]; parts != nil {
 			r := record.Item{Input: input, To: to, Detailed: len(details) > 0, Parts: parts}
-			raw = r.Encode()
+			raw = append(raw, r.Encode()...)
+		} else {
+			raw = record.AppendWaiting(raw, len(details) > 0, false, input, to)
 		}
-		if err := tx.Put(record.BucketItem, key, raw); err != nil {
+		key := len(keys)
+		keys = record.AppendItemKey(keys, id, all.Base+i)
+		items = append(items, newItem{keys[key:], slices.Clip(raw), details})
+		raw = raw[len(raw):]
+	}
+	return items, nil
+}
+
+func putItems(tx *store.Tx, items []newItem) error {
+	for _, item := range items {
+		if err := tx.Put(record.BucketItem, item.key, item.raw); err != nil {
 			return err
 		}
-		if len(details) == 0 {
+		if len(item.details) == 0 {
 			continue
 		}
-		if err := tx.Put(record.BucketDetails, key, details); err != nil {
+		if err := tx.Put(record.BucketDetails, item.key, item.details); err != nil {
 			return err
 		}
 	}

@@ -51,11 +51,7 @@ func (e *Engine) distinct(given *mailing.Recipients, seen map[uint64]struct{}, b
 			err = fmt.Errorf("column %.100q: %w", given.Column, err)
 		}
 		if err != nil && bad != nil {
-			m := Malformed{Index: &i, Input: given.At(i), Error: err.Error()}
-			if row := i + 2; given.Column != "" {
-				m.Index, m.Row = nil, &row
-			}
-			*bad = append(*bad, m)
+			*bad = append(*bad, malformed(given, i, err))
 			leaveOut(i)
 			continue
 		}
@@ -68,13 +64,13 @@ func (e *Engine) distinct(given *mailing.Recipients, seen map[uint64]struct{}, b
 		if complaints != nil {
 			continue
 		}
-		number := e.account(digits)
-		if _, again := seen[number]; again {
+		known := len(seen)
+		seen[e.account(digits)] = struct{}{}
+		if len(seen) == known {
 			leaveOut(i)
 			duplicates++
 			continue
 		}
-		seen[number] = struct{}{}
 		if distinct.Kept != nil {
 			distinct.Kept = append(distinct.Kept, uint32(i)) //nolint:gosec // bodies are smaller
 		}
@@ -83,6 +79,16 @@ func (e *Engine) distinct(given *mailing.Recipients, seen map[uint64]struct{}, b
 		return mailing.Chosen{}, 0, invalid(InvalidRecipient, complaints...)
 	}
 	return distinct, duplicates, nil
+}
+
+func malformed(given *mailing.Recipients, i int, err error) Malformed {
+	m := Malformed{Input: given.At(i), Error: err.Error()}
+	if row := i + 2; given.Column != "" {
+		m.Row = &row
+	} else {
+		m.Index = &i
+	}
+	return m
 }
 
 // recipientNumber returns a distinct number for each text of at most 18 digits, leading zeros

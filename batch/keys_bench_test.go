@@ -70,8 +70,10 @@ func putDraft(tx *store.Tx, e *Engine, key uuid.UUID) error {
 	if err != nil {
 		return err
 	}
+	items, err := encodeItems(b.id, to, 0, 1)
 	return errors.Join(
-		putItems(tx, b.id, to, 0, 1),
+		err,
+		putItems(tx, items),
 		store.PutJSON(tx, record.BucketSpec, b.id[:], b.spec),
 		store.PutJSON(tx, record.BucketMessage, b.id[:], b.message),
 		tx.Put(record.BucketOwner, store.Key(owner, b.id), record.EncodeRow(b.spec)),

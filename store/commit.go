@@ -67,28 +67,39 @@ func (s *Store) write() {
 }
 
 // gather yields to the callers that were just answered until they wait again beside those
-// that already wait. Without it the callers form two groups that are committed in turns,
-// with twice the fsyncs. A lone caller does not wait for others, and callers that do not come
-// back cost a few microseconds. The owner of a cell, whose commits last longer, waits for
-// them up to an eighth of the last commit, and at most gatherAtMost.
+// that already wait, up to an eighth of the last commit, and at most gatherAtMost. Without
+// it the callers form two groups that are committed in turns, with twice the fsyncs. A lone
+// caller does not wait for others. After a wait in which no caller came, some commits pass
+// without one: 1, 2, 4 and so on, at most maxUngathered.
 func (s *Store) gather(answered int, took time.Duration) {
-	expected := answered + s.waiting()
-	gathered := func() bool {
-		n := s.waiting()
-		return answered == 1 && n == 0 || n >= expected
+	already := s.waiting()
+	if answered == 1 && already == 0 {
+		return
 	}
+	if s.ungathered > 0 {
+		s.ungathered--
+		return
+	}
+	s.await(answered+already, took)
+	if s.waiting() > already {
+		s.vain = 0
+		return
+	}
+	s.vain = min(max(1, 2*s.vain), maxUngathered)
+	s.ungathered = s.vain
+}
+
+// await yields until so many calls wait, or the time of gather ends.
+func (s *Store) await(calls int, took time.Duration) {
 	for range maxYields {
-		if gathered() {
+		if s.waiting() >= calls {
 			return
 		}
 		runtime.Gosched()
 	}
-	if s.engine() == nil {
-		return
-	}
 	over := time.NewTimer(min(took/8, gatherAtMost))
 	defer over.Stop()
-	for !gathered() {
+	for s.waiting() < calls {
 		select {
 		case _, open := <-s.kick:
 			if !open {
@@ -116,11 +127,11 @@ func (s *Store) waiting() int {
 	return s.asking
 }
 
-// maxYields and gatherAtMost bound gather: a yield takes well under a microsecond when
-// nothing else can run.
+// Bounds of gather. A yield takes well under a microsecond when nothing else can run.
 const (
-	maxYields    = 128
-	gatherAtMost = time.Millisecond
+	maxYields     = 128
+	gatherAtMost  = time.Millisecond
+	maxUngathered = 16
 )
 
 // take removes up to maxGroup calls from the queue and claims them. Calls that ride stay

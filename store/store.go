@@ -97,6 +97,8 @@ type Store struct {
 	failed       atomic.Bool
 	broken       atomic.Bool // the file is damaged, and no bbolt transaction may be ended
 	unused       *bolt.Tx    // the writer's, begun and not written to
+	vain         int         // how many commits pass without a wait after the last wait of gather that was in vain
+	ungathered   int         // commits that pass before gather waits again
 	writtenPages int64       // by commits since trimResident last released the mapping; the writer's
 
 	resting   []func()      // functions that the writer calls between two commits; under mu

@@ -167,25 +167,25 @@ func (r *Recipients) Len() int { return r.Numbers.len() }
 func (r *Recipients) Size() int { return r.Numbers.size + r.Details.size }
 
 // At returns a recipient as the caller wrote it.
-func (r *Recipients) At(i int) string { return string(r.Numbers.at(i)) }
+func (r *Recipients) At(i int) string { return r.Numbers.at(i) }
 
 // DetailsAt returns the details of a recipient, empty if it has none.
 func (r *Recipients) DetailsAt(i int) []byte {
 	if i >= r.Details.len() {
 		return nil
 	}
-	return r.Details.at(i)
+	return []byte(r.Details.at(i))
 }
 
 // Packed is a compact list of byte strings.
 type Packed struct {
-	blocks []packedBlock
+	blocks []*packedBlock
 	n      int
 	size   int // of the texts and their ends
 }
 
 type packedBlock struct {
-	text []byte
+	text strings.Builder
 	ends []uint32
 }
 
@@ -193,24 +193,27 @@ const packedTexts = 1024 // of a block
 
 func (p *Packed) add(text []byte) {
 	if p.n%packedTexts == 0 {
-		p.blocks = append(p.blocks, packedBlock{make([]byte, 0, 16*packedTexts), make([]uint32, 0, packedTexts)})
+		b := &packedBlock{ends: make([]uint32, 0, packedTexts)}
+		b.text.Grow(16 * packedTexts)
+		p.blocks = append(p.blocks, b)
 	}
-	b := &p.blocks[len(p.blocks)-1]
-	b.text = append(b.text, text...)
-	b.ends = append(b.ends, uint32(len(b.text))) //nolint:gosec // bodies are smaller
+	b := p.blocks[len(p.blocks)-1]
+	b.text.Write(text)
+	b.ends = append(b.ends, uint32(b.text.Len())) //nolint:gosec // bodies are smaller
 	p.n++
 	p.size += len(text) + 4
 }
 
 func (p *Packed) len() int { return p.n }
 
-func (p *Packed) at(i int) []byte {
-	b, at := &p.blocks[i/packedTexts], i%packedTexts
+// at returns a text without a copy.
+func (p *Packed) at(i int) string {
+	b, at := p.blocks[i/packedTexts], i%packedTexts
 	from := uint32(0)
 	if at > 0 {
 		from = b.ends[at-1]
 	}
-	return b.text[from:b.ends[at]:b.ends[at]]
+	return b.text.String()[from:b.ends[at]]
 }
 
 // Chosen are new ones of a batch without duplicates. Their digits are
@@ -283,7 +286,7 @@ func (r *Recipients) Rename(known []string) (all []string, err error) {
 	}
 	var renamed Packed
 	for i := range r.Details.len() {
-		raw := r.Details.at(i)
+		raw := []byte(r.Details.at(i))
 		if len(raw) > 0 {
 			d, err := record.DecodeDetails(raw)
 			if err != nil {

@@ -194,9 +194,17 @@ type Attempt struct {
 	WhatsApp  string        `json:"-"`               // of the part after them, in an item's own record
 }
 
+// ItemKeySize is the size of an item's key in bytes.
+const ItemKeySize = 24
+
 // ItemKey is the key of an item, and of its details.
 func ItemKey(id uuid.UUID, position int) []byte {
-	return binary.BigEndian.AppendUint64(append(make([]byte, 0, 24), id[:]...), uint64(position))
+	return AppendItemKey(make([]byte, 0, ItemKeySize), id, position)
+}
+
+// AppendItemKey appends the key of an item.
+func AppendItemKey(to []byte, id uuid.UUID, position int) []byte {
+	return binary.BigEndian.AppendUint64(append(to, id[:]...), uint64(position))
 }
 
 // ItemKeyPosition returns the position in the key of an item.
