@@ -238,7 +238,10 @@ func TestDeadReceiverFailsAtOnceAfterRestart(t *testing.T) {
 	m := newMoody(t, http.StatusServiceUnavailable)
 	s.webhook(m.URL)
 	s.anneWrites("waits")
-	s.Await("three attempts", func() bool { return s.own().Failures >= 3 })
+	s.Await("three attempts in the file", func() bool {
+		waiting := s.deliveries("?event=messages.upsert&state=PENDING")
+		return len(waiting) == 1 && waiting[0].AttemptCount >= 3
+	})
 	s.Kill()
 	killed := time.Now()
 	s.Start()

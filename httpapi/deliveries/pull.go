@@ -40,9 +40,9 @@ func (a *API) pullRoutes() (all []rest.Route) {
 			{
 				Method: "GET", Path: of.base + "/events", Auth: of.auth, Right: of.right, Handle: a.pullEvents,
 				ID: of.pull, Summary: "Get the events of " + of.whose + " after the position of a consumer, oldest first.",
-				About: "The first call with a name makes the consumer. The events come again until their position is acknowledged.",
+				About: "The first call with a name makes the consumer. The events come again until their position is acknowledged. A call that waits ends with 404 when its consumer is deleted.",
 				Query: []string{"consumer", "limit", "wait", "event", "from"}, Out: rest.TypeOf[PulledEvents](),
-				Codes: of.codes.And("EVENTS_GONE", "INVALID_CONSUMER", "TOO_MANY_CONSUMERS", rest.CodeLimitReached),
+				Codes: of.codes.And("EVENTS_GONE", "CONSUMER_NOT_FOUND", "INVALID_CONSUMER", "TOO_MANY_CONSUMERS", rest.CodeLimitReached),
 			},
 			{
 				Method: "POST", Path: of.base + "/events/ack", Auth: of.auth, Right: of.right, Handle: a.ackEvents,
