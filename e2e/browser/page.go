@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func (p *Page) Go(url string) {
 	if went.ErrorText != "" {
 		p.t.Fatalf("open %s: %s", url, went.ErrorText)
 	}
-	p.Await("document.readyState === 'complete' && location.href !== 'about:blank'")
+	p.Await("document.readyState === 'complete' && (location.protocol !== 'about:' || " + strconv.FormatBool(strings.HasPrefix(url, "about:")) + ")")
 }
 
 // Run evaluates an expression as the browser's console does, waits for its promise and

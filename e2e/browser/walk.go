@@ -25,7 +25,11 @@ type Result struct {
 func Walk(t *testing.T, url string, args ...string) Result {
 	t.Helper()
 	path := Find(t)
-	dom, err := dump(t.Context(), path, url, args...)
+	dom, err := dump(t.Context(), time.Minute, path, url, args...)
+	if err != nil { // of ten to thirty starts with such a clock, one does not end
+		t.Logf("started again: %v", err)
+		dom, err = dump(t.Context(), patience, path, url, args...)
+	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -41,13 +45,13 @@ func Walk(t *testing.T, url string, args ...string) Result {
 }
 
 // dump returns the document after its scripts have run.
-func dump(ctx context.Context, path, url string, args ...string) ([]byte, error) {
+func dump(ctx context.Context, limit time.Duration, path, url string, args ...string) ([]byte, error) {
 	folder, err := os.MkdirTemp("", "browser")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	args = append(args, "--user-data-dir="+folder, "--virtual-time-budget=700000", "--dump-dom", url)
 	for _, flag := range flags {
