@@ -79,22 +79,6 @@ func Backlogs(tx *store.Tx) ([]Backlog, error) {
 	return all, err
 }
 
-// BacklogOf returns the backlog of one lane.
-func BacklogOf(tx *store.Tx, lane Lane) (Backlog, error) {
-	if lane == GlobalLane {
-		all, err := Backlogs(tx)
-		for _, b := range all {
-			if b.Lane == lane {
-				return b, err
-			}
-		}
-		return Backlog{Lane: lane}, err
-	}
-	b, err := readBacklog(tx, lane.key())
-	b.Lane = lane
-	return b, err
-}
-
 // sharesOf returns the backlog by lane and instance for all keys with the prefix.
 func sharesOf(tx *store.Tx, prefix []byte) (all []Backlog, err error) {
 	if err := settleShared(tx); err != nil {

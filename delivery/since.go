@@ -84,16 +84,6 @@ func newestOf(tx *store.Tx, instance int64) (last uint64, until time.Time, err e
 	return last, until, err
 }
 
-// OldestOf returns the number of the oldest event of an instance that PositionAfter still
-// returns, 0 if there is none.
-func OldestOf(tx *store.Tx, instance int64) (oldest uint64, err error) {
-	err = EachAfter(tx, instance, 0, func(e Event) bool {
-		oldest = e.Sequence
-		return false
-	})
-	return oldest, err
-}
-
 // PositionAfter returns, in order, up to limit numbered events of an instance that have not
 // expired, were not erased, and whose number is greater than after.
 func PositionAfter(tx *store.Tx, instance int64, after uint64, limit int) (all []Event, err error) {

@@ -255,3 +255,9 @@ func TestEveryGoldenFileHasACase(t *testing.T) {
 		}
 	}
 }
+
+// normalise returns the name and content of a message with wrappers.
+func normalise(m *waE2E.Message) (name string, content json.RawMessage, ok bool) {
+	name, w, ok := contentOf(unwrap(m).message)
+	return name, w.buf, ok
+}

@@ -26,16 +26,10 @@ type unwrapped struct {
 	parent   *waE2E.MessageAssociation
 }
 
-// normalise returns the name of the field that holds the content of a message, in lower
-// camel case, and that field as a JSON object. Plain text becomes an object with the
-// key "text", another scalar or list one with the key "value". ok is false for a
-// message without content, such as a bare sender-key distribution.
-func normalise(m *waE2E.Message) (name string, content json.RawMessage, ok bool) {
-	name, w, ok := contentOf(unwrap(m).message)
-	return name, w.buf, ok
-}
-
-// contentOf is normalise for a message without wrappers.
+// contentOf returns the name of the field that holds the content of a message without
+// wrappers, in lower camel case, and that field as a JSON object. Plain text becomes an
+// object with the key "text", another scalar or list one with the key "value". ok is false
+// for a message without content, such as a bare sender-key distribution.
 func contentOf(m *waE2E.Message) (name string, w jsonWriter, ok bool) {
 	if m == nil {
 		return "", w, false

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Rebuild is the reverse of normalise: it builds a message from a stored messageType
-// and content. What normalise omitted, such as wrappers, is not restored. Fields that
+// Rebuild is the reverse of translation: it builds a message from a stored messageType
+// and content. What the translation omitted, such as wrappers, is not restored. Fields that
 // the schema does not have are skipped: they may be of another version of it.
 func Rebuild(messageType string, content json.RawMessage) (*waE2E.Message, error) {
 	var fields map[string]json.RawMessage
