@@ -189,7 +189,7 @@ func encodeItems(id uuid.UUID, all mailing.Chosen, from, before int) ([]newItem,
 		}
 		key := len(keys)
 		keys = record.AppendItemKey(keys, id, all.Base+i)
-		items = append(items, newItem{keys[key:], slices.Clip(raw), details})
+		items = append(items, newItem{slices.Clip(keys[key:]), slices.Clip(raw), details})
 		raw = raw[len(raw):]
 	}
 	return items, nil
