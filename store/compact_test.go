@@ -236,6 +236,9 @@ func TestProgramAwaitingACompactionOpensTheNewFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := <-opened
+	if s == nil {
+		t.FailNow()
+	}
 	if got := held(t, s); len(got) != len(want) {
 		t.Errorf("%d records of %d", len(got), len(want))
 	}

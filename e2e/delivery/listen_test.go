@@ -82,7 +82,11 @@ func TestListenShowsSignaturesAndAttempts(t *testing.T) {
 	s.anneWrites("wrong")
 	says(s, out, `text=wrong .* -> 401, no signature fits`)
 	stop()
-	refused := s.logged("?event=messages.upsert&state=PENDING", 1)[0]
+	var refused record
+	s.Await("the refusal in the log", func() bool {
+		refused = s.logged("?event=messages.upsert&state=PENDING", 1)[0]
+		return refused.AttemptCount > 0
+	})
 	if value(refused.LastStatus) != 401 || !strings.Contains(value(s.delivery(refused.ID).Attempts[0].Answer), "no signature fits") {
 		t.Errorf("%+v", refused)
 	}
