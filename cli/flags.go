@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"postern/event"
+	"postern/internal/nearest"
 )
 
 // twoDashes gives long flags with one dash, as in -config FILE, a
@@ -45,7 +46,7 @@ func flagError(err error, c *cobra.Command) error {
 		}
 		var known []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
-		if near, ok := event.Near(name, known); ok {
+		if near, ok := nearest.Meant(name, known); ok {
 			return usageError{fmt.Errorf("unknown flag: --%s; did you mean --%s?", event.Cut(name), near)}
 		}
 		return usageError{fmt.Errorf("unknown flag: --%s", event.Cut(name))}
@@ -87,7 +88,7 @@ func fileNeeded(what string) cobra.PositionalArgs {
 
 // suggestion suggests the nearest name, if one is near.
 func suggestion(word string, names []string) string {
-	if near, ok := event.Near(word, names); ok {
+	if near, ok := nearest.Meant(word, names); ok {
 		return " did you mean " + near + "?"
 	}
 	return ""

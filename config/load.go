@@ -12,6 +12,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"postern/event"
+	"postern/internal/nearest"
 )
 
 // defaultConfigFile is read when it exists and no other was named.
@@ -169,7 +170,7 @@ func nearestKey(path string, isTable bool, table []setting) string {
 		}
 		known = append(known, name)
 	}
-	return event.Nearest(path, known)
+	return nearest.Of(path, known)
 }
 
 func loadEnvironment(environ []string, table []setting) (warnings []string, faults []error) {
@@ -233,7 +234,7 @@ func unknownVariable(name string, table []setting) string {
 	if i := slices.IndexFunc(table, func(s setting) bool { return s.fileEnv() == name }); i >= 0 {
 		return fmt.Sprintf("environment variable %s is not a setting and is ignored; %s is not read from a file, set %s", event.Cut(name), table[i].path, table[i].env())
 	}
-	return fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", event.Cut(name), event.Nearest(name, known))
+	return fmt.Sprintf("environment variable %s is not a setting and is ignored; did you mean %s?", event.Cut(name), nearest.Of(name, known))
 }
 
 // ours reports whether name begins with the first word of one of our settings.

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -57,3 +58,8 @@ type LastMessage struct {
 	Key *MessageKey // nil: unknown
 	At  time.Time   // zero: now
 }
+
+// ErrStateConflict is wrapped when WhatsApp refused a change of the app state that an account's devices
+// share, because our copy differs from WhatsApp's even after it was read again. A later attempt usually
+// succeeds after a minute.
+var ErrStateConflict = errors.New("the app state of the account's devices differs from WhatsApp's copy")

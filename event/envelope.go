@@ -2,12 +2,12 @@ package event
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/google/uuid"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Notice is one event ready for delivery: the final body and what its delivery
@@ -96,4 +96,17 @@ var encoders = sync.Pool{New: func() any {
 func (e *encoder) Write(p []byte) (int, error) {
 	e.body = append(e.body, p...)
 	return len(p), nil
+}
+
+type requestIDKey struct{}
+
+// WithRequestID returns a context for the work of the API call with that id.
+func WithRequestID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, requestIDKey{}, id)
+}
+
+// RequestIDOf returns the id of the API call that ctx belongs to, or "".
+func RequestIDOf(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
 }

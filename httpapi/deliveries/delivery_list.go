@@ -12,6 +12,7 @@ import (
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/instance/webhooks"
+	"postern/internal/nearest"
 )
 
 // Limits of the filters.
@@ -109,7 +110,7 @@ func deliveryEvent(field, name string) (event.Kind, error) {
 		for _, d := range event.Catalogue() {
 			all = append(all, string(d.Kind))
 		}
-		return "", rule(field + " " + strconv.Quote(event.Cut(name)) + " is not an event; the nearest is " + strconv.Quote(event.Nearest(name, all)))
+		return "", rule(field + " " + strconv.Quote(event.Cut(name)) + " is not an event; the nearest is " + strconv.Quote(nearest.Of(name, all)))
 	}
 	return event.Kind(name), nil
 }

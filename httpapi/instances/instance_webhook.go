@@ -12,6 +12,7 @@ import (
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/instance/webhooks"
+	"postern/internal/nearest"
 	"postern/internal/plural"
 )
 
@@ -74,7 +75,7 @@ func nearestFlag(key string) string {
 			flags = append(flags, string(d.Flag))
 		}
 	}
-	return event.Nearest(key, flags)
+	return nearest.Of(key, flags)
 }
 
 func (a *API) putWebhook(c *rest.Call) error {
@@ -124,7 +125,7 @@ func (a *API) tryWebhook(c *rest.Call) error {
 	d, known := event.Lookup(event.Kind(in.Event))
 	if !known || d.Family != event.Instance {
 		return rest.Refuse(http.StatusBadRequest, CodeUnknownEvent,
-			"event is not an instance event; the nearest is "+strconv.Quote(event.Nearest(in.Event, instanceKinds())))
+			"event is not an instance event; the nearest is "+strconv.Quote(nearest.Of(in.Event, instanceKinds())))
 	}
 	notice, err := a.Registry.Example(c.Instance.ID, d.Kind, c.RequestID)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"postern/event"
+	"postern/internal/nearest"
 )
 
 // Query returns the query parameters of c. Malformed ones, ones that the route
@@ -31,7 +32,7 @@ func (c *Call) Query(known []string, repeatable ...string) (url.Values, error) {
 
 // meant returns the known name that an unknown one was probably meant to be.
 func meant(name string, known []string) string {
-	if near, ok := event.Near(name, known); ok {
+	if near, ok := nearest.Meant(name, known); ok {
 		return "; use " + near
 	}
 	return ""

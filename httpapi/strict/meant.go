@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"postern/event"
+	"postern/internal/nearest"
 )
 
 // meantDepth is the maximum depth below a struct at which the field meant by an unknown one is searched.
@@ -28,7 +28,7 @@ func meantBy(t reflect.Type, name string) string {
 			return other
 		}
 	}
-	if near, ok := event.Near(name, own); ok {
+	if near, ok := nearest.Meant(name, own); ok {
 		return near
 	}
 	return ""

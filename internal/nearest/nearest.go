@@ -1,12 +1,13 @@
-package event
+// Package nearest finds the name that a misspelt word was meant as.
+package nearest
 
 import "strings"
 
-// Nearest returns the candidate that is closest to word, for error messages
+// Of returns the candidate that is closest to word, for error messages
 // that answer a misspelt name with the right one. It is the first of those
 // with the fewest edits (Levenshtein distance in bytes), empty when there are
 // no candidates. Only the first 64 bytes count, which bounds the work.
-func Nearest(word string, candidates []string) string {
+func Of(word string, candidates []string) string {
 	best, least := "", -1
 	for _, c := range candidates {
 		if n := edits(word, c); least < 0 || n < least {
@@ -16,16 +17,16 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// Near is Nearest for a word that may have been meant as none of the candidates:
+// Meant is Of for a word that may have been meant as none of the candidates:
 // ok is true when one of them begins with it, or becomes it by two edits or
 // fewer (a swap of two letters is two), and by no more than half of its letters.
-func Near(word string, candidates []string) (nearest string, ok bool) {
+func Meant(word string, candidates []string) (nearest string, ok bool) {
 	for _, c := range candidates {
 		if len(word) > 1 && strings.HasPrefix(c, word) {
 			return c, true
 		}
 	}
-	nearest = Nearest(word, candidates)
+	nearest = Of(word, candidates)
 	return nearest, edits(word, nearest) <= min(2, len(word)/2)
 }
 

@@ -11,3 +11,14 @@ type MediaLink struct {
 	Size      int64     `json:"size" doc:"The size that the sender declared, in bytes." example:"48213" rules:"minimum=0"`
 	SHA256    string    `json:"sha256" doc:"The SHA-256 of the file, in hexadecimal." example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
 }
+
+// MediaOption says what the events of messages with a file have of it.
+type MediaOption string
+
+// The values of MediaOption.
+const (
+	MediaNone   MediaOption = "none"
+	MediaAsLink MediaOption = "link"
+)
+
+func (MediaOption) values() []string { return list(MediaNone, MediaAsLink) }
