@@ -350,7 +350,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		return err
 	}
 	a.stops.push("devices", devices.Close)
-	a.optouts, err = optout.Open(optout.Config{Store: a.store, Twin: devices.Twin, Numbers: devices.NumbersOf, Open: batch.MayStillSend, Logger: a.log})
+	a.optouts, err = optout.Open(optout.Config{Store: a.store, Addresses: devices.AddressesOf, Open: batch.MayStillSend, Logger: a.log})
 	if err != nil {
 		return err
 	}

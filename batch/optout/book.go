@@ -24,13 +24,10 @@ const step = 500
 // Config is what a Book needs. Store is required.
 type Config struct {
 	Store *store.Store
-	// Twin returns the other address of a person, the LID of a phone JID or vice versa, ""
-	// if unknown. It is called in transactions and must not use the store. nil: none is
-	// known.
-	Twin func(jid string) string
-	// Numbers returns all phone numbers of the person at a JID, those included whose look-up was
-	// answered with their account. It is called as Twin is. nil: there are no others.
-	Numbers func(jid string) []string
+	// Addresses returns all known JIDs of the person at a JID, LIDs and phones, those included
+	// whose look-up was answered with another. It is called in transactions and must not
+	// use the store. nil: none is known.
+	Addresses func(jid string) []string
 	// Open reports whether a batch may still send, in a transaction. nil: all may.
 	Open   func(tx *store.Tx, batch uuid.UUID) bool
 	Logger *slog.Logger // nil discards
@@ -50,11 +47,8 @@ type Book struct {
 
 // Open reads the words of all campaigns.
 func Open(cfg Config) (*Book, error) {
-	if cfg.Twin == nil {
-		cfg.Twin = func(string) string { return "" }
-	}
-	if cfg.Numbers == nil {
-		cfg.Numbers = func(string) []string { return nil }
+	if cfg.Addresses == nil {
+		cfg.Addresses = func(string) []string { return nil }
 	}
 	if cfg.Open == nil {
 		cfg.Open = func(*store.Tx, uuid.UUID) bool { return true }
@@ -174,13 +168,13 @@ func put(tx *store.Tx, owner uuid.UUID, p *person, reason, source string) (added
 		return false, nil
 	}
 	e := entry{Number: p.shown, Reason: reason, Source: source, At: tx.Now().UnixMilli()}
-	if p.number == "" {
+	if len(p.numbers) == 0 {
 		return true, store.PutJSON(tx, bucketEntry, key(owner, byLID, p.lids[0]), e)
 	}
 	e.LIDs = p.lids
-	err = store.PutJSON(tx, bucketEntry, key(owner, byNumber, p.number), e)
+	err = store.PutJSON(tx, bucketEntry, key(owner, byNumber, p.numbers[0]), e)
 	for _, lid := range p.lids {
-		err = errors.Join(err, tx.Put(bucketEntry, key(owner, alsoLID, lid), []byte(p.number)))
+		err = errors.Join(err, tx.Put(bucketEntry, key(owner, alsoLID, lid), []byte(p.numbers[0])))
 	}
 	return true, err
 }

@@ -34,14 +34,14 @@ type rig struct {
 	s     *store.Store
 	b     *Book
 	mu    sync.Mutex
-	ahead time.Duration // of the clock
-	twins map[string]string
+	ahead time.Duration       // of the clock
+	same  map[string][]string // the other addresses of each JID
 	final map[uuid.UUID]bool
 	made  int // commits
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{T: t, path: filepath.Join(t.TempDir(), "o.db"), twins: map[string]string{}, final: map[uuid.UUID]bool{}}
+	r := &rig{T: t, path: filepath.Join(t.TempDir(), "o.db"), same: map[string][]string{}, final: map[uuid.UUID]bool{}}
 	r.boot()
 	t.Cleanup(func() { _ = r.s.Close() })
 	return r
@@ -56,7 +56,7 @@ func (r *rig) boot() {
 		return time.Now().Add(r.ahead)
 	}})
 	if err == nil {
-		r.b, err = Open(Config{Store: r.s, Twin: func(jid string) string { return r.twins[jid] }, Open: func(_ *store.Tx, id uuid.UUID) bool { return !r.final[id] }})
+		r.b, err = Open(Config{Store: r.s, Addresses: func(jid string) []string { return r.same[jid] }, Open: func(_ *store.Tx, id uuid.UUID) bool { return !r.final[id] }})
 	}
 	if err != nil {
 		r.Fatal(err)
@@ -84,7 +84,7 @@ func (r *rig) pass(d time.Duration) {
 
 // met makes a phone number and a LID one person.
 func (r *rig) met(number, lid string) {
-	r.twins[number+"@s.whatsapp.net"], r.twins[lid+"@lid"] = lid+"@lid", number+"@s.whatsapp.net"
+	r.same[number+"@s.whatsapp.net"], r.same[lid+"@lid"] = []string{lid + "@lid"}, []string{number + "@s.whatsapp.net"}
 }
 
 func to(address string) event.Recipient {
@@ -228,7 +228,7 @@ func TestRemovedOptOutLeavesNoLID(t *testing.T) {
 	r := newRig(t)
 	r.met(number, "77")
 	r.add(anna, number)
-	clear(r.twins)
+	clear(r.same)
 	if n := r.remove(anna, number); n != 1 {
 		t.Errorf("%d were removed", n)
 	}

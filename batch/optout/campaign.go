@@ -106,29 +106,25 @@ func (b *Book) said(m *event.Message) (words []string, text string) {
 }
 
 // sender returns the person who wrote in a direct chat.
-func (b *Book) sender(m *event.Message) (person, bool) {
+func (b *Book) sender(m *event.Message) (p person, known bool) {
+	var at []event.Recipient
 	for _, jid := range []*string{m.KeyRemoteJID, m.KeyLID} {
 		if jid == nil {
 			continue
 		}
-		to, err := event.ParseRecipient(*jid)
-		if err != nil || to.IsGroup() {
-			continue
+		if to, err := event.ParseRecipient(*jid); err == nil && (to.IsPhone() || to.Server == event.LIDServer) {
+			at = append(at, to)
 		}
-		p := b.person(to)
-		if m.KeyLID != nil {
-			if lid, is := strings.CutSuffix(*m.KeyLID, "@lid"); is && !slices.Contains(p.lids, lid) {
-				p.lids = append(p.lids, lid)
-			}
-		}
-		return p, true
 	}
-	return person{}, false
+	if len(at) == 0 {
+		return person{}, false
+	}
+	return b.person(at...), true
 }
 
 // heed adds a person to the books of those whose campaigns the words answer.
 func heed(tx *store.Tx, instance int64, p *person, words []string, text string) error {
-	if p.number == "" {
+	if len(p.numbers) == 0 {
 		return nil // batches write to numbers: it was written to by none
 	}
 	answered, err := answeredBy(tx, instance, p, words)
@@ -148,7 +144,7 @@ func heed(tx *store.Tx, instance int64, p *person, words []string, text string) 
 func answeredBy(tx *store.Tx, instance int64, p *person, words []string) (map[uuid.UUID]uuid.UUID, error) {
 	batches := map[uuid.UUID]time.Time{}
 	var err error
-	for _, number := range p.numbers() {
+	for _, number := range p.numbers {
 		err = errors.Join(err, tx.Scan(bucketContacted, store.Range{Prefix: store.Key(contactNumber(number))}, func(k, raw []byte) (bool, error) {
 			at, err := decodeContact(raw)
 			if err != nil || len(k) != contactKey {

@@ -1,6 +1,7 @@
 package optout
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -60,58 +61,48 @@ func forms(number string) []string {
 
 // person is somebody by all addresses that are known.
 type person struct {
-	shown  string   // the address for people: digits, or a LID as a JID
-	number string   // canonical; empty: unknown
-	others []string // further numbers, canonical
-	lids   []string
+	shown   string   // the address for people: digits, or a LID as a JID
+	numbers []string // canonical; the entry is under the first
+	lids    []string
 }
 
-// numbers returns all numbers of the person.
-func (p *person) numbers() []string {
-	if p.number == "" {
-		return nil
-	}
-	return append([]string{p.number}, p.others...)
-}
-
-// person returns who is at an address. The address must be a phone number or a LID.
-func (b *Book) person(to event.Recipient) (p person) {
-	number := to.User
-	p.shown = to.User
-	if !to.IsPhone() {
-		p.shown, p.lids = to.JID(), []string{to.User}
-		number, _, _ = strings.Cut(b.cfg.Twin(to.JID()), "@")
-		if number == "" {
-			return p
-		}
-		p.shown = number
-	}
-	p.number = canonical(number)
-	b.addLIDs(&p, p.number)
-	for _, other := range b.cfg.Numbers(to.JID()) {
-		if other = canonical(other); !slices.Contains(p.numbers(), other) {
-			p.others = append(p.others, other)
-			b.addLIDs(&p, other)
+// person returns who is at these addresses of one person, which are phone numbers or LIDs.
+func (b *Book) person(at ...event.Recipient) (p person) {
+	var known []string
+	meet := func(jid string) {
+		if !slices.Contains(known, jid) {
+			known = append(known, jid)
 		}
 	}
+	for _, to := range at {
+		meet(to.JID())
+	}
+	for i := 0; i < len(known); i++ { // known grows
+		user, server, _ := strings.Cut(known[i], "@")
+		if server == event.LIDServer {
+			p.lids = append(p.lids, user)
+		} else {
+			p.shown = cmp.Or(p.shown, user)
+			if number := canonical(user); !slices.Contains(p.numbers, number) {
+				p.numbers = append(p.numbers, number)
+			}
+			for _, form := range forms(user) {
+				meet(form + "@" + event.UserServer)
+			}
+		}
+		for _, jid := range b.cfg.Addresses(known[i]) {
+			meet(jid)
+		}
+	}
+	p.shown = cmp.Or(p.shown, at[0].JID())
 	return p
-}
-
-// addLIDs adds the LIDs of a number in all its forms.
-func (b *Book) addLIDs(p *person, number string) {
-	for _, form := range forms(number) {
-		lid, _, _ := strings.Cut(b.cfg.Twin(form+"@"+event.UserServer), "@")
-		if lid != "" && !slices.Contains(p.lids, lid) {
-			p.lids = append(p.lids, lid)
-		}
-	}
 }
 
 func key(owner uuid.UUID, kind byte, address string) []byte { return store.Key(owner, kind, address) }
 
 // keys returns all keys under which the person may have opted out.
 func (p *person) keys(owner uuid.UUID) (all [][]byte) {
-	for _, number := range p.numbers() {
+	for _, number := range p.numbers {
 		all = append(all, key(owner, byNumber, number))
 	}
 	for _, lid := range p.lids {

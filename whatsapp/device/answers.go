@@ -194,21 +194,34 @@ func (c *Container) Answered(jid string) []string {
 	return a.names()
 }
 
-// NumbersOf returns the phone numbers of the person at a JID: that of the account, if it is known, and
-// those whose kept answers name the account.
-func (c *Container) NumbersOf(jid string) (numbers []string) {
-	_, names := c.Person(jid)
+// AddressesOf returns the JIDs of the person at a JID: all names of the account, and the numbers whose kept
+// answers name it.
+func (c *Container) AddressesOf(jid string) (all []string) {
+	_, all = c.Person(jid)
 	now := c.store.Now()
 	c.answers.mu.RLock()
 	defer c.answers.mu.RUnlock()
-	for _, name := range names {
-		if number, is := strings.CutSuffix(name, "@"+types.DefaultUserServer); is && !slices.Contains(numbers, number) {
-			numbers = append(numbers, number)
-		}
+	for _, name := range all {
 		for _, number := range c.answers.asked[name] {
-			if c.answers.known[number].valid(now) && c.lids.lidOf(number) == "" && !slices.Contains(numbers, number) {
-				numbers = append(numbers, number)
+			kept := c.answers.known[number]
+			if !kept.valid(now) || c.lids.lidOf(number) != "" {
+				continue
 			}
+			for _, also := range append(kept.names(), Answer{Number: number}.JID()) {
+				if !slices.Contains(all, also) {
+					all = append(all, also)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// NumbersOf returns the phone numbers among the addresses of the person at a JID.
+func (c *Container) NumbersOf(jid string) (numbers []string) {
+	for _, name := range c.AddressesOf(jid) {
+		if number, is := strings.CutSuffix(name, "@"+types.DefaultUserServer); is {
+			numbers = append(numbers, number)
 		}
 	}
 	return numbers

@@ -51,3 +51,17 @@ func TestAnswerIsKeptForThirtyDays(t *testing.T) {
 		t.Errorf("after the sweep: %v, %v", got, f.container.answers.known)
 	}
 }
+
+// TestAddressesOfAnAccountWithoutANumber looks up a number that WhatsApp answered with a LID only.
+func TestAddressesOfAnAccountWithoutANumber(t *testing.T) {
+	f := &file{path: t.TempDir() + "/data.db", now: time.Now}
+	f.open(t)
+	t.Cleanup(func() { _ = f.Close() })
+	check(t, f.container.KeepAnswers(t.Context(), map[string]Answer{"5511987654321": {LID: "77"}}))
+	want := []string{"5511987654321@s.whatsapp.net", "77@lid"}
+	for _, jid := range want {
+		if got := slices.Sorted(slices.Values(f.container.AddressesOf(jid))); !slices.Equal(got, want) {
+			t.Errorf("addresses of %s: %v", jid, got)
+		}
+	}
+}
