@@ -85,6 +85,37 @@ func TestKeyWithoutReadForwardsNothingStored(t *testing.T) {
 	}
 }
 
+// TestKeyWithoutReadControlsNoStoredMessage: a batch of another key that quotes or forwards is started, scheduled, repeated and
+// sent to more people by keys only that could have made it.
+func TestKeyWithoutReadControlsNoStoredMessage(t *testing.T) {
+	r, _, _ := doing(t)
+	chat := rest.ExampleJID
+	stored := r.keep(t, event.Message{KeyID: rest.ExampleKeyID, KeyRemoteJID: &chat, MessageType: "conversation", Content: []byte(`{"text":"secret"}`)})
+	for _, of := range []string{
+		fmt.Sprintf(`"message":{"type":"text","payload":{"text":"x"}},"options":{"quotedMessageId":%d}`, stored),
+		fmt.Sprintf(`"message":{"type":"forward","payload":{"messageId":%d}}`, stored),
+		fmt.Sprintf(`"message":[{"type":"text","payload":{"text":"x"}},{"type":"forward","payload":{"messageId":%d}}]`, stored),
+	} {
+		path := "/message/batches/" + decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", `{"name":"n","instances":["a"],"recipients":["4915112345678"],"autoStart":false,`+of+`}`)).ID.String()
+		for _, call := range [][3]string{
+			{"PATCH", "", `{"name":"other"}`},
+			{"POST", "/recipients", `{"recipients":["4915112345679"]}`},
+			{"POST", "/start", ""},
+			{"POST", "/retry", `{"status":["PENDING"]}`},
+		} {
+			for _, scopes := range []string{`"send","batch"`, `"batch","read"`} {
+				key := r.newKey(`{"name":"k","instances":["a"],"scopes":[` + scopes + `],"userId":"` + r.user.String() + `"}`).Key
+				res := r.with(key, call[0], path+call[1], call[2])
+				if scopes == `"send","batch"` {
+					wantError(t, res, 403, "SCOPE")
+				} else if res.StatusCode >= 300 && res.StatusCode != 409 { // there is nothing to retry yet
+					t.Errorf("%s of a batch with %s: %s %s", call[:2], of, res.Status, text(t, res))
+				}
+			}
+		}
+	}
+}
+
 // TestForeignInstancesBatchIsNotTheKeys: every route of a batch answers 404, and the batch is in no list, in no event and
 // not sent to the console. For the user's other keys it is. A batch that an instance of the key also sends can be read, but
 // not changed.

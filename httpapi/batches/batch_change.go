@@ -87,7 +87,14 @@ func (a *API) appendRecipients(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := mayBatch(c, &in.Recipients); err != nil {
+	b, err := a.Engine.Batch(c.User, id)
+	if err == nil {
+		err = a.mayUse(c, &b)
+	}
+	if err == nil {
+		err = mayBatch(c, &in.Recipients)
+	}
+	if err != nil {
 		return err
 	}
 	a.Relay.KeepPace(c.Request.Context())

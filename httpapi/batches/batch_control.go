@@ -2,15 +2,11 @@ package batches
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
 
-	"postern/access"
 	"postern/batch"
-	"postern/event"
-	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -54,26 +50,15 @@ func (a *API) startBatch(c *rest.Call) error {
 }
 
 func (a *API) mayStart(c *rest.Call, id uuid.UUID) error {
-	if c.Key == nil || c.Key.Everywhere() && c.Key.Recipients == nil && c.Key.Has(access.Media) {
+	if c.Key == nil {
 		return nil
 	}
 	b, err := a.Engine.Batch(c.User, id)
-	if err != nil {
+	if err == nil {
+		err = a.mayUse(c, &b)
+	}
+	if err != nil || c.Key.Recipients == nil {
 		return err
-	}
-	for _, m := range b.Message {
-		content, err := event.ParseContent(m.Type, m.Payload)
-		if err != nil {
-			continue
-		}
-		for _, file := range content.Files() {
-			if err := ref.MayUseUpload(c, a.Media, file); err != nil {
-				return fmt.Errorf("message.payload: %w", err)
-			}
-		}
-	}
-	if c.Key.Recipients == nil {
-		return nil
 	}
 	for page := (batch.Page{Limit: rest.MaxLimit}); ; {
 		items, err := a.Engine.Items(c.User, id, batch.ItemFilter{}, page)

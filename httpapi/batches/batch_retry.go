@@ -46,6 +46,9 @@ func (a *API) retryBatch(c *rest.Call) error {
 		return err
 	}
 	b, err := a.Engine.Batch(c.User, id)
+	if err == nil {
+		err = a.mayUse(c, &b)
+	}
 	if err != nil {
 		return err
 	}

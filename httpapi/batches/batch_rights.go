@@ -12,6 +12,7 @@ import (
 	"postern/batch"
 	"postern/batch/mailing"
 	"postern/event"
+	"postern/httpapi/ref"
 	"postern/httpapi/rest"
 )
 
@@ -35,6 +36,33 @@ func mayBatchTo(c *rest.Call, recipient string) error {
 		return nil //nolint:nilerr // the engine's to name
 	}
 	return c.MayWriteTo(who.JID())
+}
+
+// mayUse refuses the messages of a batch for a key that could not have made it: the uploads and the stored messages
+// that it sends may be closed to the key.
+func (a *API) mayUse(c *rest.Call, b *batch.View) error {
+	if b.Options.QuotedMessageID != 0 {
+		if err := c.MayShow("options.quotedMessageId"); err != nil {
+			return err
+		}
+	}
+	for _, m := range b.Message {
+		if m.Type == "forward" {
+			if err := c.MayShow("message.payload.messageId"); err != nil {
+				return err
+			}
+		}
+		content, err := event.ParseContent(m.Type, m.Payload)
+		if err != nil {
+			continue
+		}
+		for _, file := range content.Files() {
+			if err := ref.MayUseUpload(c, a.Media, file); err != nil {
+				return fmt.Errorf("message.payload: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // shown returns the view of the user's batches that the key of c may see.
