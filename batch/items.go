@@ -85,7 +85,7 @@ func (b *full) attempt(position, number int, a record.Attempt) Attempt {
 		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
 		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
-	if len(b.message.More) == 0 {
+	if !b.message.Several() {
 		return shown
 	}
 	for _, p := range a.Parts {
@@ -95,9 +95,7 @@ func (b *full) attempt(position, number int, a record.Attempt) Attempt {
 		}
 		shown.Parts = append(shown.Parts, part)
 	}
-	if len(a.Parts) <= len(b.message.More) {
-		shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})
-	}
+	shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})
 	return shown
 }
 

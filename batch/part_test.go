@@ -160,6 +160,56 @@ func TestItemResumesAtTheFirstUnsentPart(t *testing.T) {
 	})
 }
 
+// TestAnAlbumStaysWithItsInstance pauses a batch between the messages of an album. The rest comes from the instance that began
+// it. If that one is offline, another sends the rest as single files: its chat has no album.
+func TestAnAlbumStaysWithItsInstance(t *testing.T) {
+	for name, offline := range map[string]bool{"online": false, "offline": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, newFleet(1, 2, 3, 4, 5), nil)
+				defer r.stop()
+				hold := make(chan struct{})
+				var began int64
+				var rest []string
+				r.f.send = func(_ context.Context, instance int64, out event.Outgoing) error {
+					if out.Content.Album != nil {
+						began = instance
+						<-hold
+						return nil
+					}
+					rest = append(rest, fmt.Sprint(instance == began, out.Album != ""))
+					return nil
+				}
+				req := request(1)
+				req.Message.Type, req.Message.Payload = event.TypeAlbum, []byte(`{"items":[{"mediatype":"image","media":"https://example.org/1.jpg"},{"mediatype":"image","media":"https://example.org/2.jpg"}]}`)
+				for id := range int64(5) {
+					req.Instances = append(req.Instances, record.InstanceRef{ID: id + 1, Name: fmt.Sprint("i", id+1)})
+				}
+				r.create(req)
+				synctest.Wait()
+				r.do(r.e.Pause)
+				close(hold)
+				r.status(event.BatchIsPaused)
+				if offline {
+					r.f.set(r.e, began, event.Offline)
+				}
+				r.do(r.e.StartBatch)
+				r.status(event.BatchIsCompleted)
+				want := "true true"
+				if offline {
+					want = "false false"
+				}
+				if !slices.Equal(rest, []string{want, want}) {
+					t.Errorf("from the instance that began, and of its album: %q", rest)
+				}
+				if a := r.attemptsOf(0); partsOf(a[len(a)-1]) != "SUCCESS! SUCCESS! SUCCESS!" {
+					t.Errorf("%+v", a)
+				}
+			})
+		})
+	}
+}
+
 func TestAPauseActsBetweenTwoParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)

@@ -94,7 +94,7 @@ func (w *worker) prefers(back *unsent) (instance int64, err error) {
 	if back != nil {
 		return back.prefers, nil
 	}
-	if len(w.b.message.More) == 0 {
+	if !w.b.message.Several() {
 		return 0, nil
 	}
 	first, _, err := w.next(&w.front, w.b.Cursor)

@@ -154,7 +154,7 @@ func (w *worker) send(r record.Item) outcome {
 	out.Found = w.found(r.Recipient(), len(r.Parts) == 0)
 	if len(r.Parts) == 0 {
 		out.Quoted = w.b.message.Quoted
-	} else if w.content.Album() {
+	} else if w.content.Album() && r.Parts[0].Instance == r.Instance { // else its chat with the recipient has no album
 		out.Album = r.Parts[0].WhatsApp
 	}
 	w.e.sends.Go(func() {

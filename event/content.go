@@ -82,6 +82,12 @@ type Payload interface {
 	Content() (Content, error)
 }
 
+// Types of message of a batch that are more than one message, or a stored one.
+const (
+	TypeAlbum   = "album"
+	TypeForward = "forward"
+)
+
 // NewPayload returns an empty payload for the given one of a batch's message of
 // that type, to be decoded into: text, link, media, audio (with its other names),
 // contact, location, poll, sticker, album or forward. The error wraps ErrContent.
@@ -107,9 +113,9 @@ func NewPayload(kind string, payload []byte) (Payload, error) {
 		return &PollContent{}, nil
 	case "sticker":
 		return &StickerContent{}, nil
-	case "album":
+	case TypeAlbum:
 		return &AlbumItems{}, nil
-	case "forward":
+	case TypeForward:
 		return &ForwardContent{}, nil
 	}
 	return nil, fmt.Errorf("%w: type %.100q is not one of: text, link, media, audio, ptt, whatsapp-audio, whatsapp_audio, contact, location, poll, sticker, album, forward", ErrContent, kind)

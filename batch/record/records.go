@@ -123,6 +123,9 @@ func (m *Message) Parts() []Part {
 	return append([]Part{{m.Message, m.Original}}, m.More...)
 }
 
+// Several reports whether an item is more than one message: an album is, too.
+func (m *Message) Several() bool { return len(m.More) > 0 || m.Message.Type == event.TypeAlbum }
+
 // Messages is parts as the API shows them.
 func (m *Message) Messages() Messages {
 	all := Messages{m.Message}

@@ -295,7 +295,7 @@ func (a *API) ofInstances(named ref.Message, refs []record.InstanceRef) (m event
 // forwardedByBatch sets the messages that the batch forwards.
 func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.CreateRequest, refs []record.InstanceRef) error {
 	for i, part := range in.Message.parts {
-		if part.Type != "forward" {
+		if part.Type != event.TypeForward {
 			continue
 		}
 		var payload struct {

@@ -47,7 +47,7 @@ func (a *API) mayUse(c *rest.Call, b *batch.View) error {
 		}
 	}
 	for _, m := range b.Message {
-		if m.Type == "forward" {
+		if m.Type == event.TypeForward {
 			if err := c.MayShow("message.payload.messageId"); err != nil {
 				return err
 			}
