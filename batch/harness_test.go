@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,7 @@ type scripted struct {
 	sent    map[string]int      // sends that left, by recipient
 	send    func(ctx context.Context, instance int64, out event.Outgoing) error
 	prepare func(ctx context.Context) error // before the message leaves; nil: at once
+	account string                          // that gets what is sent; empty: each recipient's own
 	ids     int
 	limit   int       // of questions, of clockedFleet; 0: none
 	after   time.Time // before which nothing leaves through an open gate
@@ -85,7 +87,7 @@ func (f *scripted) Send(ctx context.Context, instance int64, out event.Outgoing)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sent[out.To]++
-	return Receipt{WhatsAppID: out.ID, RecipientJID: out.To}, nil
+	return Receipt{WhatsAppID: out.ID, RecipientJID: cmp.Or(f.account, out.To)}, nil
 }
 
 func (f *scripted) set(e *Engine, id int64, s event.State) {

@@ -107,6 +107,7 @@ type modelItem struct {
 	changed time.Time // zero: never
 	message int64
 	sent    []modelTry // its messages that were sent, but for the last one
+	met     bool       // one of them by this batch
 }
 
 type modelTry struct {

@@ -68,7 +68,7 @@ func (m *modelBatch) end(e ending) {
 func (m *modelBatch) part(i *modelItem, e ending) {
 	last := &i.tries[len(i.tries)-1]
 	delete(m.drops, last.instance)
-	i.sent = append(i.sent, modelTry{instance: last.instance, id: last.id})
+	i.sent, i.met = append(i.sent, modelTry{instance: last.instance, id: last.id}), true
 	i.changed, last.sent, m.flight = m.env.wall(), len(i.sent), nil
 	open, _ := m.open()
 	sent := last.id

@@ -201,6 +201,13 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 			v.Attempts[n].Parts = m.parts(i, a)
 		}
 	}
+	to := m.spec.recipients[at] + "@" + event.UserServer
+	if i.met {
+		v.RecipientJID = &to
+	}
+	if len(i.tries) > 0 && len(i.sent) > 0 {
+		v.ProcessingStartedAt = event.AtPtr(i.tries[len(i.tries)-1].began)
+	}
 	if i.out {
 		code := "OPTED_OUT"
 		v.LastErrorCode, v.FinishedAt = &code, event.AtPtr(i.changed)
@@ -219,7 +226,6 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	v.ProcessingStartedAt, v.FinishedAt = event.AtPtr(last.began), event.AtPtr(last.ended)
 	v.LastErrorCode = stringPtr(last.code)
 	if i.status == record.ItemSuccess {
-		to := m.spec.recipients[at] + "@" + event.UserServer
 		v.WhatsAppMessageID, v.RecipientJID, v.MessageID = &last.id, &to, &i.message
 	}
 	return v

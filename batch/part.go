@@ -92,7 +92,7 @@ func (p *partEnd) apply(tx *store.Tx, e *Engine, b *full, item *record.Item, f *
 				return false, o, recordError{err}
 			}
 		}
-		item.Parts = append(slices.Clip(item.Parts), part)
+		item.Parts, item.JID = append(slices.Clip(item.Parts), part), p.receipt.RecipientJID
 	}
 	item.ClientID = ""
 	if window, _ := b.windowAt(tx.Now()); !p.goesOn || b.Status != event.BatchProcessing || window != schedule.Open {

@@ -125,7 +125,7 @@ func (b *full) readSent(_ *store.Tx, key, value []byte) (Sent, error) {
 // sent returns the acknowledged messages of an item, without those from hidden instances. Those of the batch that it is
 // a retry of count once the item was tried.
 func (b *full) sent(r record.Item) Sent {
-	if r.StartedAt == 0 {
+	if r.Attempts == 0 {
 		return Sent{}
 	}
 	s := Sent{JID: r.JID, At: milli(r.StartedAt)}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -379,7 +380,7 @@ func (f *finishing) apply(tx *store.Tx, e *Engine, b *full) (next *record.Item, 
 			return nil, recordError{err}
 		}
 	}
-	item.WhatsApp, item.JID = o.receipt.WhatsAppID, o.receipt.RecipientJID
+	item.WhatsApp, item.JID = o.receipt.WhatsAppID, cmp.Or(o.receipt.RecipientJID, item.JID)
 	if in.On == table.OnLeaseLost {
 		b.Fence++
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"postern/batch/record"
 	"postern/event"
@@ -68,6 +69,55 @@ func TestSentIsWhatWhatsAppAcknowledged(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFirstMessageOfAStoppedItemIsSent pauses a batch behind the first message of an item, and then stops it.
+func TestFirstMessageOfAStoppedItemIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		hold := make(chan struct{})
+		sentTexts(r.f, func(int64, string) error { <-hold; return nil })
+		began := event.At(time.Now())
+		r.create(threeParts(1))
+		synctest.Wait()
+		r.do(r.e.Pause)
+		close(hold)
+		r.status(event.BatchIsPaused)
+		for _, status := range []event.BatchStatus{event.BatchIsPaused, event.BatchIsStopped} {
+			if sent := r.sentOf(r.e.Shown(owner, nil))[0]; len(sent.Messages) != 1 || sent.JID == "" || !sent.At.Equal(began.Time) {
+				t.Errorf("%s: sent %+v", status, sent)
+			}
+			if status == event.BatchIsPaused {
+				r.do(r.e.StopBatch)
+				r.status(event.BatchIsStopped)
+			}
+		}
+	})
+}
+
+// TestFailedItemKeepsTheAddressOfItsFirstMessage has another number's account get the first of two messages.
+func TestFailedItemKeepsTheAddressOfItsFirstMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		const account = "77@lid"
+		sentTexts(r.f, func(_ int64, text string) error {
+			if text == "two" {
+				return event.ErrSendRefused
+			}
+			return nil
+		})
+		r.f.account = account
+		r.create(threeParts(1))
+		r.status(event.BatchIsWithErrors)
+		if sent := r.sentOf(r.e.Shown(owner, nil))[0]; sent.JID != account {
+			t.Errorf("sent to %s", sent.JID)
+		}
+		if item := r.items()[0]; item.RecipientJID == nil || *item.RecipientJID != account {
+			t.Errorf("%+v", item)
+		}
+	})
 }
 
 func TestNothingOfAnItemIsSentBeforeSending(t *testing.T) {

@@ -192,7 +192,10 @@ func (b *full) end(tx *store.Tx, r *record.Item, o outcome) error {
 	}
 	s.Selected--
 	b.Cursor = min(b.Cursor, b.Current)
-	r.Status, r.Instance, r.ClientID, r.StartedAt = "", 0, "", 0
+	r.Status, r.Instance, r.ClientID = "", 0, ""
+	if len(r.Parts) == 0 { // else its messages were sent about then
+		r.StartedAt = 0
+	}
 	b.putItem(tx, b.Current, r)
 	return nil
 }
