@@ -218,10 +218,12 @@ func receiverPage(rows []receivers.Row, q url.Values) (list batch.List[Receiver]
 		if err != nil {
 			return list, err
 		}
-		if back {
+		switch {
+		case at < 0:
+		case back:
 			begin, end = max(0, at-limit), at
-		} else {
-			begin, end = min(at+1, len(rows)), min(at+1+limit, len(rows))
+		default:
+			begin, end = at+1, min(at+1+limit, len(rows))
 		}
 	}
 	for _, r := range rows[begin:end] {
