@@ -8,6 +8,36 @@ import (
 	"postern/batch"
 )
 
+// TestBatchEventsFollowAChangeOfInstances adds a foreign instance to a batch, and then removes the key's.
+func TestBatchEventsFollowAChangeOfInstances(t *testing.T) {
+	r := newRig(t)
+	r.instance("mine")
+	r.instance("foreign")
+	k := r.newKey(`{"name":"k","instances":["mine"],"scopes":["batch"],"userId":"` + r.user.String() + `"}`)
+	path := "/message/batches/" + decoded[batch.View](t, r.with(r.token, "POST", "/message/batches", `{"name":"n","instances":["mine"],"autoStart":false,`+oneMessage+`}`)).ID.String()
+	key, err := r.api.Access.Keys.Get(k.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tells := r.api.batches.Tells(&key)
+	const mine, foreign = `{"id":1,"name":"mine"}`, `{"id":2,"name":"foreign"}`
+	event := func(instances string) string {
+		return `{"data":{"batch":{"id":"` + path[len("/message/batches/"):] + `","instances":[` + instances + `]}},"event":"message.batch.progress"}`
+	}
+	for _, row := range []struct{ to, body, want string }{
+		{`["mine"]`, event(mine), event(mine)},
+		{`["mine","foreign"]`, event(mine + "," + foreign), event(mine)},
+		{`["foreign"]`, event(foreign), ""},
+	} {
+		if res := r.with(r.token, "PATCH", path, `{"instances":`+row.to+`}`); res.StatusCode != 200 {
+			t.Fatal(text(t, res))
+		}
+		if got := string(tells([]byte(row.body))); got != row.want {
+			t.Errorf("with %s:\n%s\nwant\n%s", row.to, got, row.want)
+		}
+	}
+}
+
 // TestBatchEventsNameOnlyTheKeysInstances and do not change otherwise.
 func TestBatchEventsNameOnlyTheKeysInstances(t *testing.T) {
 	r := newRig(t)

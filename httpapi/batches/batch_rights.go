@@ -101,25 +101,16 @@ func (a *API) MaySee(k *access.Key, id uuid.UUID) bool {
 }
 
 // Tells returns a filter for the batch messages sent to a client with this key: it
-// returns the body to send, or nil to skip it. The filter is for one goroutine. nil
-// means no filter.
+// returns the body to send, or nil to skip it. nil means no filter. It looks up the
+// instances for each message: they may change while a batch rests.
 func (a *API) Tells(k *access.Key) func(body []byte) []byte {
 	if k == nil || k.Everywhere() {
 		return nil
 	}
-	var last uuid.UUID // messages about a batch come in rows
-	var some, all bool
 	return func(body []byte) []byte {
-		if id := batchOf(body); id != last {
-			var err error
-			if some, all, err = a.Engine.Opens(k.User, id, k.Opens); err != nil { // it was deleted meanwhile
-				last = uuid.UUID{}
-				return nil
-			}
-			last = id
-		}
+		some, all, err := a.Engine.Opens(k.User, batchOf(body), k.Opens)
 		switch {
-		case !some:
+		case err != nil, !some: // or it was deleted meanwhile
 			return nil
 		case all:
 			return body
