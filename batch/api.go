@@ -51,7 +51,7 @@ type View struct {
 	Counts             event.BatchCounts     `json:"counts" doc:"The number of items in each state."`
 	CreatedAt          event.Time            `json:"createdAt"`
 	UpdatedAt          event.Time            `json:"updatedAt"`
-	StartedAt          *event.Time           `json:"startedAt,omitempty" doc:"When it last started to send." example:"$time"`
+	StartedAt          *event.Time           `json:"startedAt,omitempty" doc:"When it first started to send." example:"$time"`
 	CompletedAt        *event.Time           `json:"completedAt,omitempty" doc:"When it was completed." example:"$time"`
 	PausedAt           *event.Time           `json:"pausedAt,omitempty" doc:"When it was paused." example:"$time"`
 	StoppedAt          *event.Time           `json:"stoppedAt,omitempty" doc:"When it was stopped." example:"$time"`
@@ -64,7 +64,7 @@ type View struct {
 	OwnerUserID        uuid.UUID             `json:"ownerUserId"`
 	RetryOf            *uuid.UUID            `json:"retryOf,omitempty" doc:"The batch whose items it retries." example:"$uuid"`
 	Instances          []event.BatchInstance `json:"instances" doc:"The instances that send, with counts of their items."`
-	InterruptionReason *string               `json:"interruptionReason" doc:"Why it was interrupted; null when it is not." example:"PROCESS_RESTART"`
+	InterruptionReason *string               `json:"interruptionReason" doc:"Why it was interrupted; null when it is not." example:"LEASE_EXPIRED"`
 	LastInterruptedAt  *event.Time           `json:"lastInterruptedAt" doc:"When it was last interrupted; null when it never was." example:"$time"`
 	LastRecoveredAt    *event.Time           `json:"lastRecoveredAt" doc:"When it last resumed after an interruption; null when it never did." example:"$time"`
 	ExternalAttributes event.Attributes      `json:"externalAttributes"`

@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,13 +99,13 @@ func (b *full) use(refs []record.InstanceRef) {
 	s.Instances, s.Former, b.Shares = refs, former, shares
 }
 
-// move replaces the schedule, and reports whether it is another one.
+// move replaces the schedule, and reports whether it has other windows.
 func (b *full) move(raw json.RawMessage, window *schedule.Schedule, zone string) (moved bool) {
 	s := b.spec
 	if window == nil {
 		raw, zone = nil, ""
 	}
-	moved = zone != s.Zone || !bytes.Equal(compact(raw), compact(s.Schedule))
+	moved = !window.Equal(s.Window)
 	s.Schedule, s.Zone, s.Window = raw, zone, window
 	b.WindowOff = b.WindowOff && !moved
 	return moved

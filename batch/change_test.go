@@ -185,3 +185,25 @@ func TestAPausedBatchGetsAWindowAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestRewrittenScheduleIsNotReported sends the same windows in another order of fields and at another offset. The text is kept.
+func TestRewrittenScheduleIsNotReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, newFleet(1, 2), nil)
+		defer r.stop()
+		req := request(1)
+		req.Schedule = json.RawMessage(`{"windowStartAt":"2090-03-01T09:00:00Z","windowEndAt":"2090-03-01T10:00:00Z","recurrence":"NONE"}`)
+		r.create(req)
+		change := func(raw string) {
+			t.Helper()
+			v, err := r.e.Change(t.Context(), owner, r.batch, Changes{Schedule: json.RawMessage(raw)})
+			if err != nil || string(v.Schedule) != raw {
+				t.Fatalf("%s, %v", v.Schedule, err)
+			}
+		}
+		change(`{"recurrence":"NONE","windowStartAt":"2090-03-01T10:00:00+01:00","windowEndAt":"2090-03-01T11:00:00+01:00"}`)
+		r.reported("created scheduled")
+		change(`{"recurrence":"NONE","windowStartAt":"2090-03-01T10:00:00+01:00","windowEndAt":"2090-03-01T11:00:01+01:00"}`)
+		r.reported("created scheduled scheduled")
+	})
+}

@@ -113,6 +113,15 @@ func (s *Schedule) check() error {
 	return nil
 }
 
+// Equal reports whether two schedules, nil for none, have the same windows.
+func (s *Schedule) Equal(other *Schedule) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return s.start.Equal(other.start) && s.end.Equal(other.end) && s.daily == other.daily &&
+		(!s.daily || s.start.Location().String() == other.start.Location().String())
+}
+
 // At reports where the schedule stands at now. While open, until is when the
 // window ends, and zero when it never does; while shut, when the next one
 // opens; spent has none. A window holds its start and not its end. A nil

@@ -52,7 +52,7 @@ func (a *API) changeBatch(c *rest.Call) error {
 	if err := a.mayStart(c, id); err != nil {
 		return err
 	}
-	view, err := a.Engine.Change(c.Request.Context(), c.User, id, to)
+	view, err := a.Engine.Change(c.KeyContext(), c.User, id, to)
 	if err != nil {
 		return err
 	}
@@ -87,14 +87,16 @@ func (a *API) appendRecipients(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.Engine.Batch(c.User, id)
-	if err == nil {
-		err = a.mayUse(c, &b)
+	if c.Key != nil {
+		b, err := a.Engine.Batch(c.User, id)
+		if err == nil {
+			err = a.mayUse(c, &b)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = mayBatch(c, &in.Recipients)
-	}
-	if err != nil {
+	if err := mayBatch(c, &in.Recipients); err != nil {
 		return err
 	}
 	a.Relay.KeepPace(c.Request.Context())

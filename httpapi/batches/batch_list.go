@@ -20,9 +20,9 @@ type BatchFilter struct {
 	Status         OneOrMore `json:"status"`
 	InstanceName   string    `json:"instanceName" doc:"Only those with this instance." example:"$name"`
 	CreatedFrom    string    `json:"createdFrom" doc:"Only those created at this time or later." example:"$time" rules:"format=date-time"`
-	CreatedTo      string    `json:"createdTo" doc:"Only those created before this time." example:"$time" rules:"format=date-time"`
-	Name           string    `json:"name" doc:"Only those whose name contains this text." example:"offer"`
-	Query          string    `json:"query" doc:"Only those with this text in their name, or with this id." example:"offer"`
+	CreatedTo      string    `json:"createdTo" doc:"Only those created at this time or earlier." example:"$time" rules:"format=date-time"`
+	Name           string    `json:"name" doc:"Only those with this name." example:"Summer offer"`
+	Query          string    `json:"query" doc:"Only those with this text in their name, in upper or lower case." example:"offer"`
 	Limit          *int64    `json:"limit"`
 	NextCursor     string    `json:"nextCursor"`
 	PreviousCursor string    `json:"previousCursor"`
