@@ -172,6 +172,11 @@ func TestChatIsFoundByEitherName(t *testing.T) {
 			if p := r.messages(id, Query{Chat: chat}); !slices.Equal(ids(p), []int64{sent, early}) {
 				t.Errorf("%s: %v", chat, ids(p))
 			}
+			for keyID, want := range map[string]int64{"EARLY": early, "SENT": sent} {
+				if got, err := r.a.Find(id, keyID, chat); err != nil || got != want {
+					t.Errorf("%s in %s: %d, %v", keyID, chat, got, err)
+				}
+			}
 			if p := r.messages(other, Query{Chat: chat}); len(p.Messages) != 0 {
 				t.Errorf("%s is found at another instance", chat)
 			}

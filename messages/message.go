@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -228,7 +229,7 @@ func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err e
 const sharedID = 64
 
 // findInChat returns the id of the message with that key id in a chat, named by phone JID
-// or LID, or 0 if there is none.
+// or LID, or 0 if there is none. The message may be stored under another name of the chat.
 func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err error) {
 	r := store.Range{Prefix: store.Key(instance, keyID, byte(0)), Limit: sharedID}
 	err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
@@ -236,8 +237,10 @@ func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err
 		if err != nil {
 			return true, nil //nolint:nilerr // a damaged message counts as not stored
 		}
-		if m.KeyRemoteJID != nil && *m.KeyRemoteJID == chat || m.KeyLID != nil && *m.KeyLID == chat {
-			id = m.ID
+		for _, stored := range []*string{m.KeyRemoteJID, m.KeyLID} {
+			if stored != nil && (*stored == chat || slices.Contains(chatNames(tx, instance, chat), *stored)) {
+				id = m.ID
+			}
 		}
 		return id == 0, nil
 	})
