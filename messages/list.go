@@ -34,7 +34,7 @@ type Query struct {
 	FromMe      *bool
 	IsGroup     *bool
 	Type        string             // the messageType
-	Status      event.UpdateStatus // of the newest update
+	Status      event.UpdateStatus // the highest of its updates
 	Device      string
 	PushName    string
 

@@ -97,7 +97,7 @@ func TestStoredsAreSelectedByEachFilter(t *testing.T) {
 	picture := text("PICTURE", "2@s.whatsapp.net", true)
 	picture.MessageType = "imageMessage"
 	image := r.stores(id, picture)
-	for _, s := range []event.UpdateStatus{"sent", "delivered"} {
+	for _, s := range []event.UpdateStatus{"sent", "read", "delivered"} {
 		err := r.s.Update(bg, func(tx *store.Tx) error {
 			_, err := addUpdate(tx, id, "MINE", storedUpdate{s, event.At(time.Now())})
 			return err
@@ -119,8 +119,9 @@ func TestStoredsAreSelectedByEachFilter(t *testing.T) {
 		"own":            {Query{FromMe: &yes}, []int64{image, mine}},
 		"of others":      {Query{FromMe: &no}, []int64{group, theirs}},
 		"type":           {Query{Type: "imageMessage"}, []int64{image}},
-		"newest status":  {Query{Status: "delivered"}, []int64{mine}},
-		"earlier status": {Query{Status: "sent"}, nil},
+		"highest status": {Query{Status: "read"}, []int64{mine}},
+		"newest status":  {Query{Status: "delivered"}, nil},
+		"no receipt":     {Query{Status: "sent"}, []int64{image}},
 		"chat and own":   {Query{Chat: "1@s.whatsapp.net", FromMe: &yes}, []int64{mine}},
 		"skipped":        {Query{Skip: 1, Limit: 2}, []int64{group, theirs}},
 	} {
@@ -129,7 +130,7 @@ func TestStoredsAreSelectedByEachFilter(t *testing.T) {
 		}
 	}
 	got := r.messages(id, Query{Chat: "1@s.whatsapp.net", FromMe: &yes}).Messages[0]
-	if len(got.Updates) != 2 || got.Updates[0].Status != "sent" || got.Updates[1].Status != "delivered" {
+	if len(got.Updates) != 3 || got.Updates[0].Status != "sent" || got.Updates[2].Status != "delivered" {
 		t.Errorf("updates %+v", got.Updates)
 	}
 }

@@ -110,13 +110,34 @@ func (w *messageWalk) look(tx *store.Tx, place []byte) error {
 			return nil
 		}
 	}
-	if w.q.Status == "" || len(updates) > 0 && updates[len(updates)-1].Status == w.q.Status {
+	if w.q.Status == "" || statusOf(&m, updates) == w.q.Status {
 		if w.take(m, updates); w.full {
 			return nil
 		}
 	}
 	w.at = place
 	return nil
+}
+
+// ranks are the statuses of a message, the least first. Receipts arrive in any order, and in a
+// group from each member: a later one does not take back an earlier one.
+var ranks = []event.UpdateStatus{
+	event.StatusUnknown, event.StatusRetry, event.StatusServerError, event.StatusSent, event.StatusDelivered, event.StatusRead, event.StatusPlayed,
+}
+
+// statusOf returns the highest status of a message; empty for a received one without updates. WhatsApp has
+// accepted the account's own.
+func statusOf(m *event.Message, updates []StoredUpdate) (status event.UpdateStatus) {
+	if m.KeyFromMe && len(updates) == 0 {
+		return event.StatusSent
+	}
+	best := -1
+	for _, u := range updates {
+		if rank := slices.Index(ranks, u.Status); rank > best {
+			best, status = rank, u.Status
+		}
+	}
+	return status
 }
 
 // take adds a matching message to the page, or skips it.

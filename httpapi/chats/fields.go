@@ -45,7 +45,7 @@ func Fields() openapi.Fields {
 
 		"Message.content": rest.Say("The content, as the protobuf JSON of the field that messageType names.", openapi.Object{"text": "Your order is on its way."}),
 
-		"MessageFilter.status":        rest.Say("Only messages whose newest update has this status. The names of other gateways (ERROR, PENDING, SERVER_ACK, DELIVERY_ACK, READ, PLAYED) are accepted too, in upper or lower case.", string(event.StatusDelivered)),
+		"MessageFilter.status":        rest.Say("Only messages with this status, the highest of their updates; those of the account without an update are sent. The names of other gateways (ERROR, PENDING, SERVER_ACK, DELIVERY_ACK, READ, PLAYED) are accepted too, in upper or lower case.", string(event.StatusDelivered)),
 		"MessageFilter.messageStatus": rest.Say("The same as status.", string(event.StatusRead), openapi.OneOf(UpdateStatuses()...)),
 		"FoundRecords.total":          rest.Say("How many messages the filter selects, at most 200 000; if the filter has more than a chat, among the newest messages that one call scans.", 120, openapi.AtLeast(0)),
 

@@ -23,7 +23,7 @@ type messageFilter struct {
 	KeyFromMe      *Flag              `json:"keyFromMe" doc:"true: only messages that the account sent; false: only others." example:"true"`
 	KeyParticipant string             `json:"keyParticipant" doc:"The sender in a group: the phone JID or the LID." example:"$jid"`
 	MessageType    string             `json:"messageType" doc:"Only messages of this type." example:"conversation"`
-	Status         event.UpdateStatus `json:"status"`        // of the newest update
+	Status         event.UpdateStatus `json:"status"`        // the highest of its updates
 	MessageStatus  event.UpdateStatus `json:"messageStatus"` // the same
 	Source         string             `json:"source" doc:"The kind of device that sent it." example:"web"`
 	Device         string             `json:"device" doc:"The same as source." example:"web"`
@@ -48,7 +48,7 @@ func (f *Flag) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// UpdateStatuses returns the possible statuses of a message's newest update.
+// UpdateStatuses returns the possible statuses of a message.
 func UpdateStatuses() []event.UpdateStatus {
 	return []event.UpdateStatus{
 		event.StatusDelivered, event.StatusSent, event.StatusRead, event.StatusPlayed,
