@@ -12,7 +12,7 @@ func (a *App) endKeys(context.Context) error {
 	life, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() {
-		if err := operator.EndKeys(life, a.access, a.engine, a.registry); err != nil && life.Err() == nil {
+		if err := operator.EndKeys(life, a.access, a.engine, a.registry, a.scheduled); err != nil && life.Err() == nil {
 			a.log.Warn("batches or webhooks of a deleted key still run; DELETE /keys/{id} with its id continues, and so does the next start", "error", err)
 		}
 	})

@@ -140,7 +140,7 @@ func instanceOf(rec instance.Record, err error) (rest.Instance, error) {
 // newAPI returns the handlers of every resource, without a server.
 func newAPI(c Config) *api {
 	batches := batches.New(batches.Config{Engine: c.Engine, OptOuts: c.OptOuts, Store: c.Store, Relay: c.Relay, Registry: c.Registry, Supervisor: c.Supervisor, Messages: c.Messages, Media: c.Media, MaxRecipients: c.MaxRecipients})
-	program := operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Store: c.Store, MaySee: batches.MaySee})
+	program := operator.New(operator.Config{Program: c.Program, Access: c.Access, JWTSecret: c.JWTSecret, Registry: c.Registry, Engine: c.Engine, Scheduled: c.Scheduled, Store: c.Store, MaySee: batches.MaySee})
 	a := &api{
 		batches:    batches,
 		operator:   program,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -24,6 +25,7 @@ type endRig struct {
 	key, other                    operator.CreatedKey
 	created, started, both, taken uuid.UUID // batches that the key has a part in
 	foreign, theirs               uuid.UUID // batches of the user and of the other key
+	sendAt                        []string  // of the key's scheduled sends
 }
 
 const oneMessage = `"recipients":["4915112345678"],"message":{"type":"text","payload":{"text":"x"}}`
@@ -40,7 +42,7 @@ func newEndRig(t *testing.T) *endRig {
 		tokens[name] = r.instance(name)
 	}
 	make := func(name string) operator.CreatedKey {
-		return r.newKey(fmt.Sprintf(`{"name":%q,"instances":["*"],"scopes":["batch","webhook"],"userId":%q}`, name, r.user))
+		return r.newKey(fmt.Sprintf(`{"name":%q,"instances":["*"],"scopes":["batch","webhook","send"],"userId":%q}`, name, r.user))
 	}
 	r.key, r.other = make("leaves"), make("stays")
 	const draft = `"autoStart":false,`
@@ -61,6 +63,14 @@ func newEndRig(t *testing.T) *endRig {
 	start(r.other.Key, r.taken)
 	must(r.token, "POST", "/message/batches/"+r.taken.String()+"/pause", "")
 	start(r.key.Key, r.taken)
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
+	for i, credential := range []string{r.key.Key, tokens["a"], r.other.Key, r.key.Key} {
+		res := r.with(credential, "POST", "/instance/a/send/text", fmt.Sprintf(`{"number":"4915112345678","textMessage":{"text":"x"},"options":{"sendAt":%q}}`, at.Add(time.Duration(i)*time.Minute).Format(time.RFC3339)))
+		if res.StatusCode != 202 {
+			t.Fatal(res.Status, text(t, res))
+		}
+	}
+	r.sendAt = []string{event.At(at).String(), event.At(at.Add(3 * time.Minute)).String()}
 
 	// a: webhook and options by the key. b: changed by others since. c: by the key since.
 	// d: disabled already, and options of another key.
@@ -103,6 +113,16 @@ func (r *endRig) check(what string, got operator.KeyRunning) {
 	}
 	if !slices.Equal(ids, r.mine()) || got.TotalBatches != len(ids) {
 		r.t.Errorf("%s: batches %v of %d, want %v", what, ids, got.TotalBatches, r.mine())
+	}
+	var sendAt []string
+	for _, one := range got.Sends {
+		sendAt = append(sendAt, one.SendAt.String())
+		if one.InstanceName != "a" || one.ScheduledID == uuid.Nil {
+			r.t.Errorf("%s: %+v", what, one)
+		}
+	}
+	if !slices.Equal(sendAt, r.sendAt) || got.TotalSends != len(sendAt) {
+		r.t.Errorf("%s: scheduled %v of %d, want %v", what, sendAt, got.TotalSends, r.sendAt)
 	}
 	want := []instance.KeyReceiver{
 		{InstanceID: r.idOf("a"), InstanceName: "a", Target: event.TargetWebhook, URL: "https://example.org/hook"},
@@ -248,7 +268,9 @@ func TestDeletionResumesAfterAnInterruption(t *testing.T) {
 			}
 			return nil
 		},
-		"start": func(r *endRig) error { return operator.EndKeys(t.Context(), r.api.Access, r.engine, r.registry) },
+		"start": func(r *endRig) error {
+			return operator.EndKeys(t.Context(), r.api.Access, r.engine, r.registry, r.api.operator.Scheduled)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newEndRig(t)

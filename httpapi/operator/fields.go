@@ -18,7 +18,7 @@ func Fields() openapi.Fields {
 		"Key.scopes":    rest.Say(scopes, []string{"read", "metrics"}),
 
 		"KeyRunning.webhooks": rest.Say("Enabled webhooks and endpoints that it changed last, 1,000 at most. A PUT of webhook options changes all endpoints that it names, and not the webhook.", nil),
-		"DeletedKey.stopped":  rest.Say("What was stopped: batches with their current status, webhooks as they were. Absent without `stop`.", nil),
+		"DeletedKey.stopped":  rest.Say("What was stopped: batches with their current status, webhooks and scheduled sends as they were. Absent without `stop`.", nil),
 
 		"?stop": rest.Say("true: stop what the key left running.", false, openapi.Kind("boolean"), openapi.Default(false)),
 

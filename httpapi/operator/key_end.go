@@ -12,6 +12,7 @@ import (
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/instance"
+	"postern/instance/later"
 )
 
 // MaxRunning bounds each list of keyRunning: as many as one user has open batches, unless
@@ -24,6 +25,8 @@ type KeyRunning struct {
 	TotalBatches  int                    `json:"totalBatches" doc:"How many such batches there are." example:"1" rules:"minimum=0"`
 	Webhooks      []instance.KeyReceiver `json:"webhooks"` // enabled, changed with it last
 	TotalWebhooks int                    `json:"totalWebhooks" doc:"How many such webhooks and endpoints there are." example:"1" rules:"minimum=0"`
+	Sends         []later.KeySend        `json:"scheduled" doc:"Sends that it scheduled and that have not ended, 1,000 at most."`
+	TotalSends    int                    `json:"totalScheduled" doc:"How many such sends there are." example:"1" rules:"minimum=0"`
 }
 
 // ShownKey is a key with what keeps running when it is deleted.
@@ -70,7 +73,7 @@ func (a *API) deleteKey(c *rest.Call) error {
 	if !stop {
 		out.KeyRunning, err = ends.running(id)
 	} else {
-		out.KeyRunning = KeyRunning{}.with(nil) // though some may have a message on its way
+		out.KeyRunning = KeyRunning{}.with(nil, nil) // though some may have a message on its way
 		out.Stopped = &KeyRunning{}
 		*out.Stopped, err = ends.stop(context.WithoutCancel(c.Request.Context()), id)
 	}
@@ -81,16 +84,16 @@ func (a *API) deleteKey(c *rest.Call) error {
 }
 
 func (a *API) ends() keyEnds {
-	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry}
+	return keyEnds{who: a.Access, engine: a.Engine, registry: a.Registry, scheduled: a.Scheduled}
 }
 
 // EndKeys continues deletions of keys whose stops were interrupted by the end of the
 // program. It returns at the first failure; the next start continues.
-func EndKeys(ctx context.Context, who rest.Access, engine *batch.Engine, registry *instance.Registry) error {
+func EndKeys(ctx context.Context, who rest.Access, engine *batch.Engine, registry *instance.Registry, scheduled *later.Scheduler) error {
 	keys, err := who.Keys.Ending()
 	for _, k := range keys {
 		if err == nil {
-			_, err = keyEnds{who, engine, registry, rest.ActorGlobal, ""}.stop(ctx, k.ID)
+			_, err = keyEnds{who, engine, registry, scheduled, rest.ActorGlobal, ""}.stop(ctx, k.ID)
 		}
 	}
 	return err
@@ -98,22 +101,28 @@ func EndKeys(ctx context.Context, who rest.Access, engine *batch.Engine, registr
 
 // keyEnds finds and stops what scoped keys left running, for an actor at an address.
 type keyEnds struct {
-	who      rest.Access
-	engine   *batch.Engine
-	registry *instance.Registry
+	who       rest.Access
+	engine    *batch.Engine
+	registry  *instance.Registry
+	scheduled *later.Scheduler
 
 	actor, from string
 }
 
 func (e keyEnds) running(id uuid.UUID) (r KeyRunning, err error) {
 	r.Batches, r.TotalBatches, err = e.engine.OfKey(id, MaxRunning)
-	return r.with(e.registry.OfKey(id)), err
+	if err != nil {
+		return r, err
+	}
+	sends, err := e.scheduled.OfKey(id)
+	return r.with(e.registry.OfKey(id), sends), err
 }
 
-// with returns r with these webhooks, and with empty lists instead of null.
-func (r KeyRunning) with(webhooks []instance.KeyReceiver) KeyRunning {
-	r.TotalWebhooks = len(webhooks)
+// with returns r with these webhooks and scheduled sends, and with empty lists instead of null.
+func (r KeyRunning) with(webhooks []instance.KeyReceiver, sends []later.KeySend) KeyRunning {
+	r.TotalWebhooks, r.TotalSends = len(webhooks), len(sends)
 	r.Webhooks = append([]instance.KeyReceiver{}, webhooks[:min(len(webhooks), MaxRunning)]...)
+	r.Sends = append([]later.KeySend{}, sends[:min(len(sends), MaxRunning)]...)
 	if r.Batches == nil {
 		r.Batches = []batch.KeyBatch{}
 	}
@@ -127,10 +136,14 @@ func (e keyEnds) stop(ctx context.Context, id uuid.UUID) (stopped KeyRunning, er
 	if err == nil {
 		stopped.Batches, stopped.TotalBatches, err = e.engine.StopOfKey(ctx, id, MaxRunning)
 	}
+	var sends []later.KeySend
+	if err == nil {
+		sends, err = e.scheduled.DeleteOfKey(ctx, id)
+	}
 	if err == nil {
 		err = e.who.Keys.Ended(ctx, id)
 	}
-	return stopped.with(webhooks), err
+	return stopped.with(webhooks, sends), err
 }
 
 // disable disables the webhooks of a key. Each instance gets a record in the audit log, in the commit

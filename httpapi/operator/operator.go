@@ -24,6 +24,7 @@ import (
 	"postern/console/trouble"
 	"postern/httpapi/rest"
 	"postern/instance"
+	"postern/instance/later"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
 	"postern/internal/peers"
@@ -37,6 +38,7 @@ type Config struct {
 	JWTSecret []byte // HS256, of user tokens
 	Registry  *instance.Registry
 	Engine    *batch.Engine
+	Scheduled *later.Scheduler
 	Store     *store.Store
 	Hub       keyHub // nil: there are no WebSockets
 	// MaySee reports whether a key is for an instance of a batch of its user.

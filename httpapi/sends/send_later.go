@@ -74,12 +74,12 @@ func (a *API) schedule(c *rest.Call, out event.Outgoing, attributes event.Attrib
 		return acceptedLater{ScheduledID: id, Status: "scheduled", SendAt: event.At(when.at)}
 	}
 	d := later.Send{
-		Instance: c.Instance.ID, Out: out, At: when.at, LateMax: when.lateMax, Attributes: attributes, RequestID: c.RequestID,
+		Instance: c.Instance.ID, Out: out, At: when.at, LateMax: when.lateMax, Attributes: attributes, RequestID: c.RequestID, Key: c.ScopedKey(),
 	}
 	if keep := rest.KeepInCommit[acceptedLater](c, http.StatusAccepted); keep != nil {
 		d.InCommit = func(tx *store.Tx, id uuid.UUID) error { return keep(tx, answer(id)) }
 	}
-	id, err := a.Scheduled.Accept(c.Request.Context(), d)
+	id, err := a.Scheduled.Accept(c.KeyContext(), d)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,8 @@ type Send struct {
 	At         time.Time
 	LateMax    time.Duration
 	Attributes event.Attributes
-	RequestID  string // of the call
+	RequestID  string    // of the call
+	Key        uuid.UUID // of a scoped key that makes it
 	// InCommit is called in the commit that accepts the send, possibly twice; its error
 	// rejects the send. It may be nil.
 	InCommit func(tx *store.Tx, id uuid.UUID) error
@@ -30,7 +31,7 @@ type Send struct {
 // those of the store.
 func (s *Scheduler) Accept(ctx context.Context, d Send) (id uuid.UUID, err error) {
 	w := &waiting{instance: d.Instance, record: record{
-		Out: d.Out, LateMax: d.LateMax.Milliseconds(), Attributes: d.Attributes, RequestID: d.RequestID, CreatedAt: event.At(s.now()),
+		Out: d.Out, LateMax: d.LateMax.Milliseconds(), Attributes: d.Attributes, RequestID: d.RequestID, Key: d.Key, CreatedAt: event.At(s.now()),
 	}}
 	path := ""
 	if m := d.Out.Content.Media; m != nil && m.File != nil {

@@ -51,6 +51,7 @@ type record struct {
 	LateMax    int64            `json:"lateMax"`
 	Attributes event.Attributes `json:"attributes,omitempty"`
 	RequestID  string           `json:"requestId"`
+	Key        uuid.UUID        `json:"key,omitzero"` // the scoped key that scheduled it
 	CreatedAt  event.Time       `json:"createdAt"`
 	File       *keptFile        `json:"file,omitempty"`
 }

@@ -63,6 +63,7 @@
   const running = (batch, instance, url) => ({
     batches: [{ id: "1", name: batch, status: "PROCESSING" }, { id: "2", name: batch, status: "WAITING_FOR_WINDOW" }], totalBatches: 42,
     webhooks: [{ instanceId: 1, instanceName: instance, target: "webhook", url }, { instanceId: 1, instanceName: instance, target: "endpoint", endpointId: "crm", url }], totalWebhooks: 2,
+    scheduled: [{ instanceName: instance, scheduledId: "s1", sendAt: ago(-3600) }], totalScheduled: 1,
   });
   stage.keys = empty ? [] : scene === "hostile" ? [key(1, hostile, { instances: ["a".repeat(255)], lastUsedFrom: "2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff", running: running(hostile, "a".repeat(255), "https://example.org/" + "x".repeat(300)) })] : [
     key(1, "Monitoring"), key(2, "CRM", { instances: ["shop", "support-berlin"], scopes: ["read", "send", "media"], recipients: ["4915112345678"], rateLimit: { perMinute: 120 }, expiresAt: ago(-86400 * 60) }),
@@ -86,7 +87,7 @@
     if (bare === "/keys") return json(200, list(stage.keys, 0, 200));
     const one = /^\/keys\/(.+)$/.exec(bare)?.[1], found = one && stage.keys.find((row) => row.id === one);
     if (found && method === "PATCH") return json(200, Object.assign(found, body));
-    const left = found?.running || { batches: [], totalBatches: 0, webhooks: [], totalWebhooks: 0 };
+    const left = found?.running || { batches: [], totalBatches: 0, webhooks: [], totalWebhooks: 0, scheduled: [], totalScheduled: 0 };
     if (found && method === "GET") return json(200, { ...found, ...left });
     if (found && method === "DELETE") { stage.keys = stage.keys.filter((row) => row !== found); return json(200, { ...found, ...left, ...(path.includes("stop=true") && { stopped: left }) }); }
     if (bare === "/audit") return json(200, list(audit, Number(new URL(path, "http://x").searchParams.get("nextCursor") || 0)));

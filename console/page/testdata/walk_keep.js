@@ -136,13 +136,13 @@ window.further = ({ $, all, at, button, dialog, hostile, later, menu, press, sig
     },
     async "deleting a key can stop its running work"() {
       await signIn("right");
-      const more = { batches: Array.from({ length: 6 }, (_, i) => ({ id: "b" + i, name: i ? "batch " + i : hostile, status: "PROCESSING" })), totalBatches: 1200, webhooks: [{ instanceId: 1, instanceName: "one", target: "webhook", url: "https://example.org/" + hostile }], totalWebhooks: 1 };
+      const more = { batches: Array.from({ length: 6 }, (_, i) => ({ id: "b" + i, name: i ? "batch " + i : hostile, status: "PROCESSING" })), totalBatches: 1200, webhooks: [{ instanceId: 1, instanceName: "one", target: "webhook", url: "https://example.org/" + hostile }], totalWebhooks: 1, scheduled: [{ instanceName: "one", scheduledId: "s", sendAt: new Date().toISOString() }], totalScheduled: 1 };
       stage.keys = ["7", "8"].map((id) => ({ id, name: "CRM " + id, instances: ["one"], scopes: ["batch"], recipients: null, rateLimit: null, expiresAt: null, lastUsedAt: null, createdAt: "2026-01-01T00:00:00Z", running: more }));
       await at("keys");
       for (const [id, stop] of [["7", true], ["8", false]]) {
         await menu("CRM " + id, "Delete");
         const text = dialog().textContent;
-        want(text.includes("batches: 1,200, webhooks: 1") && text.includes(hostile) && text.includes("batch 4") && !text.includes("batch 5") && text.includes("and 1,195 more") && !$("dialog img"), "running work is listed: " + text);
+        want(text.includes("batches: 1,200, webhooks: 1, scheduled messages: 1") && text.includes(hostile) && text.includes("batch 4") && !text.includes("batch 5") && text.includes("and 1,195 more") && !$("dialog img"), "running work is listed: " + text);
         const box = dialog().querySelector(".check input");
         want(!box.checked, "and stopped only on request");
         if (stop) box.click();

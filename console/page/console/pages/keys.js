@@ -131,16 +131,23 @@ function Running({ row, asked }) {
   const { value, error, load } = useLoaded("/keys/" + row.id);
   const [stop, setStop] = useState(false);
   if (!value) return html`<${Trouble} error=${error} again=${load} />`;
-  const { batches, totalBatches, webhooks, totalWebhooks } = value;
+  const { batches, totalBatches, webhooks, totalWebhooks, scheduled, totalScheduled } = value;
   const shown = [
     ...batches.slice(0, 5).map((one) => [one.name, t("batch.state." + one.status)]),
     ...webhooks.slice(0, 5).map((one) => [one.instanceName, one.url]),
+    ...scheduled.slice(0, 5).map((one) => [one.instanceName, moment(one.sendAt)]),
   ];
-  const more = totalBatches + totalWebhooks - shown.length;
+  const more = totalBatches + totalWebhooks + totalScheduled - shown.length;
   return (
     shown.length > 0 &&
     html`<div class="form">
-      <p>${t("keys.running", { batches: number(totalBatches), webhooks: number(totalWebhooks) })}</p>
+      <p>
+        ${t("keys.running", {
+          batches: number(totalBatches),
+          webhooks: number(totalWebhooks),
+          scheduled: number(totalScheduled),
+        })}
+      </p>
       <ul class="faults running">
         ${shown.map(
           ([name, rest], i) =>
