@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// grace is how long a stop waits for a destination that does not accept, in addition to
-// the longest time in which it accepted before.
+// grace is how long a stop waits for a destination that is known to hang.
 const grace = 2 * time.Second
 
 // glance is how often a stop checks for destinations that are no longer worth waiting
@@ -17,9 +16,9 @@ const grace = 2 * time.Second
 const glance = 50 * time.Millisecond
 
 // Close accepts no more deliveries and waits for the queued ones until ctx ends. It gives
-// up a destination, and logs what was left, once that has accepted nothing for two
-// seconds more than its slowest accepted delivery took; a destination that never accepted
-// has two seconds.
+// up a destination that hung last time, and logs what was left, once that has accepted
+// nothing for two seconds. Any other has the time of a delivery, after which it hangs or
+// is worth waiting for.
 func (q *Queue) Close(ctx context.Context) error {
 	q.plan.mu.Lock()
 	q.closed = true
@@ -49,24 +48,15 @@ func (q *Queue) Close(ctx context.Context) error {
 	return nil
 }
 
-// worth returns how long a stop waits for the host without an accepted delivery.
-func (l *host[T]) worth() time.Duration {
-	if l.standing == good {
-		return l.slowest + grace
-	}
-	return grace
-}
-
-// giveUp drops the deliveries that wait for destinations that are not worth waiting for,
-// or for all, and cuts off those in flight to them. A destination that waits for its turn
-// is worth waiting for unless it is known to hang.
+// giveUp drops the deliveries that wait for destinations that are known to hang, or for
+// all, and cuts off those in flight to them.
 func (q *Queue) giveUp(all bool) {
 	q.plan.mu.Lock()
 	defer q.plan.mu.Unlock()
 	now := time.Now()
 	for a := range q.flights {
 		silent := min(now.Sub(q.closing), now.Sub(a.began), now.Sub(a.host.answered))
-		if all || silent > a.host.worth() {
+		if all || a.host.standing == hung && silent > grace {
 			a.cancel()
 			delete(q.flights, a)
 			q.left.add(a.host.name, 1)
@@ -75,7 +65,7 @@ func (q *Queue) giveUp(all bool) {
 	}
 	for _, l := range slices.Clone(q.plan.holders) {
 		silent := min(now.Sub(q.closing), now.Sub(l.answered))
-		if all || l.standing == hung && silent > l.worth() {
+		if all || l.standing == hung && silent > grace {
 			q.abandon(l)
 		}
 	}

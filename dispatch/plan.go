@@ -38,13 +38,12 @@ type host[T any] struct {
 	flying   int
 	late     int // of these, without an answer for longer than patience
 	standing standing
-	proved   uint64        // attempts up to this one cannot reduce the standing
-	answered time.Time     // when it last accepted
-	slowest  time.Duration // the longest time in which a delivery was accepted
-	slow     bool          // the last attempt took longer than patience, or there was none yet
-	since    time.Time     // when it last went from rest to a flight
-	spoke    time.Time     // when it last answered, whatever the status
-	pace     usual         // how long its answers take
+	proved   uint64    // attempts up to this one cannot reduce the standing
+	answered time.Time // when it last accepted
+	slow     bool      // the last attempt took longer than patience, or there was none yet
+	since    time.Time // when it last went from rest to a flight
+	spoke    time.Time // when it last answered, whatever the status
+	pace     usual     // how long its answers take
 	answers  tally
 	mute     bool      // it had no answer while one of its flights became late, and others had
 	idle     time.Time // since when it has had nothing to do
@@ -294,7 +293,6 @@ func (p *plan[T]) answered(s *slot[T], o Outcome) {
 	switch {
 	case o.Delivered():
 		l.standing, l.proved, l.answered = good, p.attempts, now
-		l.slowest = max(l.slowest, o.Duration)
 	case s.number <= l.proved:
 		// It was sent before the last success, and says nothing new.
 	case l.slow:
