@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 )
@@ -36,4 +38,23 @@ func printableASCII() string {
 		all.WriteRune(b)
 	}
 	return all.String()
+}
+
+// TestCallersDataIsNoFile, whatever its fields are called.
+func TestCallersDataIsNoFile(t *testing.T) {
+	r, token, _ := sender(t)
+	for _, name := range []string{"media", "audio", "sticker"} {
+		for _, n := range []int{64, 65} {
+			given := fmt.Sprintf(`{"%s":"%s","more":[{"%[1]s":"%[2]s"}]}`, name, strings.Repeat("0123456789abcdef", 5)[:n])
+			sent := decoded[event.Message](t, r.as(token, "POST", sendPath, strings.TrimSuffix(hello, "}")+`,"options":{"externalAttributes":`+given+`}}`))
+			rec, err := r.registry.ByName("a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := r.messages.Message(rec.ID, sent.ID)
+			if err != nil || string(sent.ExternalAttributes) != given || string(kept.ExternalAttributes) != given {
+				t.Errorf("%v: %s, stored %s, given %s", err, sent.ExternalAttributes, kept.ExternalAttributes, given)
+			}
+		}
+	}
 }

@@ -45,7 +45,7 @@ func (f *Inline) Discard() {
 
 // InlineRules say which files a body may have.
 type InlineRules struct {
-	Fields []string // the names of the fields that may be a file
+	Fields []string // the paths of the fields that may be a file, as in albumMessage.items[].media
 	Files  int      // how many
 	Max    int64    // bytes of each
 	Spool  func(io.Reader) (string, error)
@@ -88,6 +88,8 @@ type inlineReader struct {
 	passed  int64        // bytes that were passed on
 	last    string       // the string before: the name of the field when a colon follows
 	value   bool         // a colon was the last token
+	place   []byte       // the path of the object or array that is read, with a dot before each name
+	ends    []int        // for each that is open, the length of the path around it
 	err     error        // the end of in
 	refusal error        // of a file
 }
@@ -125,8 +127,32 @@ func (x *inlineReader) token() {
 		x.value = false
 		return
 	}
+	switch b {
+	case '{', '[':
+		x.open(b)
+	case '}', ']':
+		x.close()
+	}
 	x.out.WriteByte(b)
 	x.value = b == ':' || x.value && (b == ' ' || b == '\t' || b == '\n' || b == '\r')
+}
+
+// open notes that an object or an array begins.
+func (x *inlineReader) open(b byte) {
+	x.ends = append(x.ends, len(x.place))
+	if x.value {
+		x.place = append(append(x.place, '.'), x.last...)
+	}
+	if b == '[' {
+		x.place = append(x.place, "[]"...)
+	}
+}
+
+// close notes that an object or an array ends.
+func (x *inlineReader) close() {
+	if last := len(x.ends) - 1; last >= 0 {
+		x.place, x.ends = x.place[:x.ends[last]], x.ends[:last]
+	}
 }
 
 // text passes on a string whose first quote was read.
@@ -154,7 +180,10 @@ func (x *inlineReader) text() {
 
 // isFile reports whether the value that begins is a file in base64.
 func (x *inlineReader) isFile() bool {
-	if !slices.Contains(x.rules.Fields, x.last) {
+	if !slices.ContainsFunc(x.rules.Fields, func(path string) bool {
+		outer, in := strings.CutSuffix("."+path, "."+x.last)
+		return in && outer == string(x.place)
+	}) {
 		return false
 	}
 	head, _ := x.in.Peek(minInline)

@@ -13,13 +13,13 @@ import (
 	"testing/iotest"
 )
 
-// inlined passes a body through a reader whose fields media and audio may be files, and returns what is passed on.
+// inlined passes a body through a reader some of whose fields may be files, and returns what is passed on.
 func inlined(t testing.TB, body string, max int64) (out string, files [][]byte, err error) {
 	t.Helper()
 	folder := t.TempDir()
 	x := &inlineReader{
 		in: bufio.NewReader(iotest.OneByteReader(strings.NewReader(body))), files: &Inline{prefix: "P/"},
-		rules: InlineRules{Fields: []string{"media", "audio"}, Files: 2, Max: max, Spool: func(r io.Reader) (string, error) {
+		rules: InlineRules{Fields: []string{"media", "audio", "b.media", "c.items[].media"}, Files: 2, Max: max, Spool: func(r io.Reader) (string, error) {
 			content, err := io.ReadAll(r)
 			path := filepath.Join(folder, "f")
 			files = append(files, content)
@@ -56,6 +56,8 @@ func TestFilesInBase64AreSpooled(t *testing.T) {
 	for _, body := range []string{
 		`{"media":"https://example.org/a.png"}`, `{"media":"short"}`, `{"media":"` + strings.Repeat("a", 63) + `"}`, `{"text":"` + std + `"}`,
 		`{"x":"a\"media\":\"b","media":null}`, `["media","` + std + `"]`, `{"media":{"media":1}}`, "", "{", `{"media":"ht`, `{"audio":"` + strings.Repeat("a.", 50) + `"}`,
+		`{"a":{"media":"` + std + `"}}`, `{"c":{"media":"` + std + `","items":{"media":"` + std + `"}}}`, `{"c":{"items":[[{"media":"` + std + `"}]]}}`,
+		`{"b":{"c":{}},"x":{"b":{"media":"` + std + `"}}}`, `[{"media":"` + std + `"}]`, `}{"x":{"media":"` + std + `"}}`, `{"":{"media":"` + std + `"}}`,
 	} {
 		if out, files, err := inlined(t, body, 1000); err != nil || out != body || len(files) > 0 {
 			t.Errorf("%s: %v %s %d", body, err, out, len(files))
@@ -77,6 +79,16 @@ func TestFilesInBase64AreSpooled(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.80s: %v, not %s", body, err, want)
 		}
+	}
+}
+
+// TestFilesAreFoundByTheirPaths also after other objects and arrays.
+func TestFilesAreFoundByTheirPaths(t *testing.T) {
+	file := strings.Repeat("abcd", 16)
+	body := `{"a":{"media":"` + file + `"},"b":{"x":[{}],"media":"` + file + `"},"c":{"items":[{"y":{}},{"media":"` + file + `"}]},"z":["` + file + `"]}`
+	want := `{"a":{"media":"` + file + `"},"b":{"x":[{}],"media":"P/0"},"c":{"items":[{"y":{}},{"media":"P/1"}]},"z":["` + file + `"]}`
+	if out, files, err := inlined(t, body, 1000); err != nil || out != want || len(files) != 2 {
+		t.Errorf("%v %s %d", err, out, len(files))
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 )
 
 // inlineFields are the fields of sends that may be a file in base64 instead of its URL.
-func inlineFields() []string { return []string{"media", "audio", "sticker"} }
+func inlineFields() []string {
+	return []string{"mediaMessage.media", "audioMessage.audio", "stickerMessage.sticker", "statusMessage.media", "albumMessage.items[].media"}
+}
 
 // decode reads the body of a send, which may have so many files in it.
 func (a *API) decode(c *rest.Call, v any, files int) (*rest.Inline, error) {
