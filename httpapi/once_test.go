@@ -108,6 +108,26 @@ func TestSameKeyRepeatsTheAnswerExactly(t *testing.T) {
 	}
 }
 
+// TestAlbumWithoutItsLastFileIsAnsweredAgain: no commit of a message had the answer.
+func TestAlbumWithoutItsLastFileIsAnsweredAgain(t *testing.T) {
+	r, token, left := sender(t)
+	r.line.onSend = func(context.Context) error {
+		if left.Add(1) == 3 {
+			return event.ErrSendRefused
+		}
+		return nil
+	}
+	const path = "/instance/a/send/album"
+	body := `{"number":"4915112345678","albumMessage":{"items":[{"mediatype":"image","media":"https://example.org/1.jpg"},{"mediatype":"image","media":"https://example.org/2.jpg"}]}}`
+	first := r.keyed(token, "k", path, body)
+	if first.status != 200 || !strings.Contains(first.body, event.SendMessageFailed) {
+		t.Fatal(first)
+	}
+	if again := r.keyed(token, "k", path, body); again.status != 200 || !again.replayed || again.body != first.body || left.Load() != 3 {
+		t.Errorf("%d messages: %v", left.Load(), again)
+	}
+}
+
 func TestKeyWithAnotherBodyOrRouteIs409(t *testing.T) {
 	r, token, left := sender(t)
 	r.keyed(token, "k", sendPath, hello)

@@ -53,7 +53,7 @@ type Request struct {
 
 	claimed  bool // the key is ours until Release
 	begun    bool // its record is in the file
-	inCommit bool // the handler stores its answer itself
+	inCommit bool // the answer is in the file, by a commit of the handler
 }
 
 // Body returns a reader of a body that computes its digest, so that a large body need not be in memory.
@@ -131,13 +131,16 @@ func (r *Request) Begin(request context.Context) error {
 }
 
 // InCommit returns a function that stores an answer in the commit of its change, so that a crash leaves both or
-// neither. The handler must then answer with exactly that. Without a key it returns nil.
+// neither. The handler must then answer with exactly that; if no such commit is made, Settle stores its answer. Without
+// a key it returns nil.
 func (r *Request) InCommit() func(*store.Tx, Answer) error {
 	if r == nil {
 		return nil
 	}
-	r.inCommit = true
-	return r.answer
+	return func(tx *store.Tx, a Answer) error {
+		tx.After(func() { r.inCommit = true })
+		return r.answer(tx, a)
+	}
 }
 
 // Settle stores how the request ended: with an answer to keep, or with a key that is free again.
