@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -42,4 +43,18 @@ func TestABadNewsletterCallAsksForNothing(t *testing.T) {
 		)
 	}
 	r.refuses(t, token, d, rows)
+}
+
+// TestEmptyQuoteInNewsletterIsNone, as in every other chat.
+func TestEmptyQuoteInNewsletterIsNone(t *testing.T) {
+	r, token, _ := doing(t)
+	post := func(quoted string) *http.Response {
+		return r.as(token, "POST", sendPath, `{"number":"9@newsletter","textMessage":{"text":"x"},"options":{"quotedMessage":`+quoted+`}}`)
+	}
+	for _, none := range []string{`{}`, `null`} {
+		if res := post(none); res.StatusCode != 200 {
+			t.Errorf("%s: %s %s", none, res.Status, text(t, res))
+		}
+	}
+	wantError(t, post(`{"keyId":"A"}`), 422, "INVALID_MESSAGE")
 }

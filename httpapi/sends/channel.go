@@ -19,7 +19,7 @@ func (o *sendOptions) forChannel(content event.Content) error {
 		name  string
 	}{
 		{o.QuotedMessageID.Given(), "options.quotedMessageId"},
-		{o.QuotedMessage != nil, "options.quotedMessage"},
+		{o.QuotedMessage.given(), "options.quotedMessage"},
 		{o.MentionAll, "options.mentionAll"},
 		{o.Mentions != nil, "options.mentions"},
 		{content.Media != nil && content.Media.ViewOnce, "viewOnce"},
