@@ -5,14 +5,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"postern/batch"
 	"postern/event"
+	"postern/httpapi/rest"
 	"postern/httpapi/sends"
+	"postern/instance"
 	"postern/media"
+	"postern/store"
 )
 
 // inAnHour are options that schedule a send.
@@ -212,4 +216,39 @@ func TestScheduledListHasPages(t *testing.T) {
 		t.Errorf("%+v", back)
 	}
 	wantError(t, r.as(token, "GET", "/instance/a/scheduled?nextCursor=x", ""), 400, "INVALID_CURSOR")
+}
+
+// TestScheduledFailureHasTheCodeOfASend for each refusal that a send can end with after it was checked.
+func TestScheduledFailureHasTheCodeOfASend(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	before := []string{"INVALID_MESSAGE", "INVALID_RECIPIENT", "MESSAGE_NOT_FOUND", "MESSAGE_WITHOUT_MEDIA", "UPLOAD_NOT_FOUND", "MESSAGE_PROCESSING_QUEUE_FULL"}
+	var codes rest.Codes
+	for _, route := range routes() {
+		if strings.Contains(route.Path, "/send/") {
+			codes = codes.And(route.Codes...)
+		}
+	}
+	tried := 0
+	for _, row := range errorTable() {
+		if row.status != http.StatusUnprocessableEntity || !slices.Contains(codes, row.code) || slices.Contains(before, row.code) {
+			continue
+		}
+		tried++
+		r.notices()
+		failed := instance.Unsent{Scheduled: "s", To: anne, Err: fmt.Errorf("send: %w", row.err)}
+		if err := r.registry.ReportUnsent(t.Context(), 1, []instance.Unsent{failed}, func(*store.Tx) ([]int, error) { return []int{0}, nil }); err != nil {
+			t.Fatal(err)
+		}
+		all := r.notices()
+		if len(all) != 1 {
+			t.Fatalf("%v: %d events", row.err, len(all))
+		}
+		if !strings.Contains(string(all[0].Body), `"code":"`+row.code+`"`) {
+			t.Errorf("%v: the event is %s, and the code of the answer %s", row.err, all[0].Body, row.code)
+		}
+	}
+	if tried < 8 {
+		t.Errorf("%d errors were tried", tried)
+	}
 }

@@ -145,6 +145,8 @@ func failureCode(err error) string {
 		{event.ErrNotAMember, "NOT_A_MEMBER"},
 		{event.ErrNotChannelAdmin, "NOT_NEWSLETTER_ADMIN"},
 		{event.ErrPollNotReadable, "POLL_NOT_READABLE"},
+		{event.ErrAudienceEmpty, "AUDIENCE_EMPTY"},
+		{event.ErrAudienceNotPossible, "AUDIENCE_NOT_POSSIBLE"},
 	} {
 		if errors.Is(err, c.err) {
 			return c.code
