@@ -104,3 +104,24 @@ func TestKeyWithRecipientsCannotBroadcast(t *testing.T) {
 		t.Errorf("a status for one of the recipients: %s, to %v", resp.Status, r.line.sent.Audience)
 	}
 }
+
+// TestKeyWithRecipientsLeavesAccountsPresence: everybody sees it.
+func TestKeyWithRecipientsLeavesAccountsPresence(t *testing.T) {
+	r, _, d := doing(t)
+	post := func(more, body string) *http.Response {
+		key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"]` + more + `}`).Key
+		return r.with(key, "POST", chatPath+"presence", body)
+	}
+	const narrow = `,"recipients":["4915112345678"]`
+	for _, presence := range []string{"available", "unavailable"} {
+		wantError(t, post(narrow, `{"presence":"`+presence+`"}`), 403, "RECIPIENT_NOT_ALLOWED")
+	}
+	if len(d.asked) > 0 {
+		t.Errorf("WhatsApp was asked %v", d.asked)
+	}
+	for _, res := range []*http.Response{post("", `{"presence":"available"}`), post(narrow, `{"presence":"composing","chat":"4915112345678"}`)} {
+		if res.StatusCode != 200 {
+			t.Errorf("%s %s", res.Status, text(t, res))
+		}
+	}
+}

@@ -52,6 +52,8 @@ func showPresence(c *rest.Call, account instance.Account, in *presenceRequest) (
 		if err := c.MayWriteTo(in.Chat); err != nil {
 			return answer, err
 		}
+	} else if c.Key != nil && c.Key.Recipients != nil { // everybody sees it
+		return answer, rest.RecipientNotAllowed("a key with recipients cannot show the account as " + in.Presence)
 	}
 	switch in.Presence {
 	case presenceAvailable, presenceUnavailable:
