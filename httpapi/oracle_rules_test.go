@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/batch"
+	"postern/event"
 	"postern/httpapi/rest"
 )
 
@@ -101,5 +102,54 @@ func TestForeignAndUnknownNamesAreAnsweredAlike(t *testing.T) {
 		if len(slices.Compact(all)) != 1 {
 			t.Errorf("GET %s:\n%s", path, strings.Join(all, "\n"))
 		}
+	}
+}
+
+// TestForeignAndMissingMessagesAreAnsweredAlike to a key with recipients, whatever the foreign message is.
+func TestForeignAndMissingMessagesAreAnsweredAlike(t *testing.T) {
+	r, token, d := doing(t)
+	const other = "4915199999999@s.whatsapp.net"
+	foreign := received("F1", other, "")
+	own, old := received("F2", other, ""), received("F3", other, "")
+	own.KeyFromMe, old.KeyFromMe, old.MessageTimestamp = true, true, 1
+	deleted := received("F4", other, "")
+	deleted.KeyFromMe = true
+	for _, m := range []event.Message{foreign, own, old, deleted} {
+		r.keep(t, m)
+	}
+	if res := r.as(token, "DELETE", chatPath+"delete-message?id=F4", ""); res.StatusCode != 204 {
+		t.Fatal(res.Status)
+	}
+	r.line.sent = event.Outgoing{}
+	mine := received("A1", anne, "")
+	mine.KeyFromMe = true
+	r.keep(t, mine)
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send"],"recipients":["4915112345678"]}`).Key
+	for _, call := range [][3]string{
+		{"POST", "chat/edit-message", `{"messageId":"$","text":"x"}`},
+		{"DELETE", "chat/delete-message?id=$", ""},
+		{"POST", "chat/pin-message", `{"messageId":"$","pinned":true}`},
+		{"POST", "chat/keep-message", `{"messageId":"$","keep":true}`},
+		{"POST", "chat/read-message", `{"messageId":["$"]}`},
+		{"POST", "send/poll-vote", `{"messageId":"$","options":[]}`},
+	} {
+		ask := func(id string) *http.Response {
+			return r.with(key, call[0], "/instance/a/"+strings.Replace(call[1], "$", id, 1), strings.Replace(call[2], "$", id, 1))
+		}
+		missing := said(t, ask("NONE"))
+		if !strings.HasPrefix(missing, "403 ") || !strings.Contains(missing, "RECIPIENT_NOT_ALLOWED") {
+			t.Errorf("%s of no message: %s", call[1], missing)
+		}
+		for _, id := range []string{"F1", "F2", "F3", "F4", "1"} {
+			if got := said(t, ask(id)); got != missing {
+				t.Errorf("%s of %s: %s", call[1], id, got)
+			}
+		}
+	}
+	if len(d.asked) > 0 || r.line.sent.ID != "" {
+		t.Errorf("WhatsApp was asked %v, and got %+v", d.asked, r.line.sent)
+	}
+	if res := r.with(key, "POST", chatPath+"edit-message", `{"messageId":"A1","text":"x"}`); res.StatusCode != 200 {
+		t.Errorf("of a recipient's chat: %s %s", res.Status, text(t, res))
 	}
 }

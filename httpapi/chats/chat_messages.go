@@ -46,7 +46,7 @@ func (r *readRequest) check() error {
 // keys returns the messages of a request.
 func (a *API) readKeys(c *rest.Call, r *readRequest) (keys []event.MessageKey, err error) {
 	for i, named := range r.MessageID {
-		m, err := ref.Find(a.Messages, c.Instance.ID, named)
+		m, err := ref.FindToWrite(c, a.Messages, named)
 		if err != nil {
 			return nil, fmt.Errorf("messageId[%d]: %w", i, err)
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"postern/event"
+	"postern/httpapi/rest"
+	"postern/messages"
 )
 
 // Message names a stored message: by its id here if it is a number, by its id at WhatsApp if it is a string. A
@@ -63,6 +65,19 @@ func Find(in Messages, instance int64, ref Message) (event.Message, error) {
 		return FindByText(in, instance, ref.KeyID)
 	}
 	return in.Message(instance, ref.id)
+}
+
+// FindToWrite is Find for a message of a chat that the key of c may write to. A key with recipients gets the same
+// refusal for a message of another chat and for one that is not stored.
+func FindToWrite(c *rest.Call, in Messages, ref Message) (event.Message, error) {
+	m, err := Find(in, c.Instance.ID, ref)
+	if errors.Is(err, messages.ErrNoMessage) && (c.Key == nil || c.Key.Recipients == nil) {
+		return m, err
+	}
+	if errors.Is(err, messages.ErrNoMessage) || err == nil && c.MayWriteTo(Original(m).Key.RemoteJID) != nil {
+		return event.Message{}, rest.RecipientNotAllowed("the message is not stored, or not of a chat with the key's recipients")
+	}
+	return m, err
 }
 
 // FindByText returns a stored message by its id, or else by its key id.

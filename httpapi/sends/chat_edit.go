@@ -40,7 +40,7 @@ func (a *API) editMessage(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	m, err := ref.Find(a.Messages, c.Instance.ID, named)
+	m, err := ref.FindToWrite(c, a.Messages, named)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (a *API) deleteMessage(c *rest.Call) error {
 	if err := c.NoBody(); err != nil {
 		return err
 	}
-	m, err := ref.FindByText(a.Messages, c.Instance.ID, id)
+	m, err := ref.FindToWrite(c, a.Messages, ref.Message{KeyID: id})
 	if err != nil {
 		return err
 	}
@@ -98,9 +98,6 @@ func (a *API) deleteMessage(c *rest.Call) error {
 	if deleted, err := a.Messages.IsDeleted(c.Instance.ID, m.ID); err != nil {
 		return err
 	} else if deleted {
-		if err := c.MayWriteTo(o.Key.RemoteJID); err != nil {
-			return err
-		}
 		return c.NoContent()
 	}
 	var mark func(*store.Tx, event.Message) error

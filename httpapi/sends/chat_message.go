@@ -44,7 +44,7 @@ func (a *API) pinMessage(c *rest.Call) error {
 	if !slices.Contains(pins(), duration) || in.Duration != nil && !in.Pinned {
 		return fmt.Errorf("%w: duration (in seconds) must be %d, %d or %d, and is for pinned true", event.ErrContent, day, week, 30*day)
 	}
-	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
+	m, err := ref.FindToWrite(c, a.Messages, in.MessageID)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *API) keepMessage(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
-	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
+	m, err := ref.FindToWrite(c, a.Messages, in.MessageID)
 	if err != nil {
 		return err
 	}

@@ -19,14 +19,11 @@ type pollVoteRequest struct {
 
 // findPoll returns a stored poll of a chat that the key may write to.
 func (a *API) findPoll(c *rest.Call, named ref.Message) (event.Message, event.Poll, error) {
-	m, err := ref.Find(a.Messages, c.Instance.ID, named)
+	m, err := ref.FindToWrite(c, a.Messages, named)
 	if errors.Is(err, messages.ErrNoMessage) {
 		return m, event.Poll{}, messages.ErrNoPoll
 	}
 	if err != nil {
-		return m, event.Poll{}, err
-	}
-	if err := c.MayWriteTo(ref.Original(m).Key.RemoteJID); err != nil { // before the answer says what it is
 		return m, event.Poll{}, err
 	}
 	p, err := messages.PollOf(&m)
