@@ -153,3 +153,22 @@ func TestForeignAndMissingMessagesAreAnsweredAlike(t *testing.T) {
 		t.Errorf("of a recipient's chat: %s %s", res.Status, text(t, res))
 	}
 }
+
+// TestKeyWithoutReadFindsNoMessage: it is told alike of messages that are stored and of others.
+func TestKeyWithoutReadFindsNoMessage(t *testing.T) {
+	r, _, _ := doing(t)
+	r.keep(t, received("A1", anne, ""))
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["send","batch"],"userId":"` + rest.ExampleUUID + `"}`).Key
+	const aBatch = `{"name":"n","instances":["a"],"recipients":["4915112345678"],"autoStart":false,`
+	for _, call := range [][2]string{
+		{sendPath, `{"number":"4915112345678","textMessage":{"text":"x"},"options":{"quotedMessageId":"$"}}`},
+		{"/instance/a/send/forward", `{"number":"4915112345678","messageId":"$"}`},
+		{"/message/batches", aBatch + `"message":{"type":"text","payload":{"text":"x"}},"options":{"quotedMessageId":"$"}}`},
+		{"/message/batches", aBatch + `"message":{"type":"forward","payload":{"messageId":"$"}}}`},
+	} {
+		stored, missing := said(t, r.with(key, "POST", call[0], strings.Replace(call[1], "$", "A1", 1))), said(t, r.with(key, "POST", call[0], strings.Replace(call[1], "$", "NONE", 1)))
+		if stored != missing || !strings.HasPrefix(stored, "403 ") || !strings.Contains(stored, "SCOPE") {
+			t.Errorf("%s %s:\n%s\n%s", call[0], call[1], stored, missing)
+		}
+	}
+}

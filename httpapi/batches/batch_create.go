@@ -266,6 +266,9 @@ func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref
 	if !named.Given() {
 		return nil
 	}
+	if err := c.MayShow("options.quotedMessageId"); err != nil { // before the answer says whether it is there
+		return err
+	}
 	m, of, err := a.ofInstances(named.Message, refs)
 	if errors.Is(err, messages.ErrNoMessage) {
 		return rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message of the batch's instances")
@@ -278,7 +281,7 @@ func (a *API) quotedByBatch(c *rest.Call, create *batch.CreateRequest, named ref
 		o.Key.FromMe, o.Key.Participant = false, rec.OwnerJID
 	}
 	create.Quoted, create.Options.QuotedMessageID = o, m.ID
-	return c.MayShow("options.quotedMessageId")
+	return nil
 }
 
 // ofInstances returns the stored message that is named, of the first of some instances that has it. Its error is
@@ -302,15 +305,15 @@ func (a *API) forwardedByBatch(c *rest.Call, in BatchRequest, create *batch.Crea
 			MessageID ref.Message `json:"messageId"`
 		}
 		place := in.Message.place(i) + ".payload.messageId"
+		if err := c.MayShow(place); err != nil { // before the answer says whether it is there
+			return err
+		}
 		if err := json.Unmarshal(part.Payload, &payload); err != nil {
 			return rest.Refuse(http.StatusBadRequest, strict.CodeInvalidType, place+" "+err.Error())
 		}
 		m, _, err := a.ofInstances(payload.MessageID, refs)
 		if errors.Is(err, messages.ErrNoMessage) {
 			return rest.Refuse(http.StatusUnprocessableEntity, batch.InvalidMessage, place+" names no stored message of the batch's instances")
-		}
-		if err == nil {
-			err = c.MayShow(place)
 		}
 		if err != nil {
 			return err

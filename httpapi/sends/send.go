@@ -226,11 +226,6 @@ func (a *API) outgoing(c *rest.Call, t *sendTarget, content event.Content) (even
 			return event.Outgoing{}, err
 		}
 	}
-	if content.Forward != nil {
-		if err := c.MayShow("messageId"); err != nil {
-			return event.Outgoing{}, err
-		}
-	}
 	if err := t.Options.check(content); err != nil {
 		return event.Outgoing{}, err
 	}
@@ -366,6 +361,9 @@ func (a *API) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 	case o.QuotedMessage.given():
 		return o.QuotedMessage.original()
 	case o.QuotedMessageID.Given():
+		if err := c.MayShow("options.quotedMessageId"); err != nil { // before the answer says whether it is there
+			return nil, err
+		}
 		m, err := ref.Find(a.Messages, c.Instance.ID, o.QuotedMessageID.Message)
 		if errors.Is(err, messages.ErrNoMessage) {
 			return nil, rest.Refuse(http.StatusUnprocessableEntity, ref.CodeNoQuoted, "options.quotedMessageId names no stored message")
@@ -373,7 +371,7 @@ func (a *API) quoted(c *rest.Call, o sendOptions) (*event.Original, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ref.Original(m), c.MayShow("options.quotedMessageId")
+		return ref.Original(m), nil
 	}
 	return nil, nil //nolint:nilnil // most messages answer none
 }

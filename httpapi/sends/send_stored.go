@@ -17,6 +17,16 @@ func (a *API) sendForward(c *rest.Call) error {
 	if err := c.Decode(&in, rest.MaxBody); err != nil {
 		return err
 	}
+	to, err := in.Destination()
+	if err == nil {
+		err = c.MayWriteTo(to.JID())
+	}
+	if err == nil {
+		err = c.MayShow("messageId") // before the answer says whether it is there
+	}
+	if err != nil {
+		return err
+	}
 	m, err := ref.Find(a.Messages, c.Instance.ID, in.MessageID)
 	if err != nil {
 		return err
