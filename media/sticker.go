@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"golang.org/x/image/webp"
 
@@ -17,7 +18,7 @@ const (
 	stickerSide      = 512 // pixels
 	maxSticker       = 100 << 10
 	maxMovingSticker = 500 << 10
-	stickerSeconds   = "10"
+	stickerTime      = 10 * time.Second
 
 	maxPacked = 1 << 20 // bytes of a WebP file that the names of a pack are written into
 )
@@ -25,7 +26,7 @@ const (
 // stickerInfo describes a WebP file.
 type stickerInfo struct {
 	moving bool
-	right  bool // clients show it as it is
+	wrong  string // what clients do not show as it is; empty: nothing
 }
 
 func (l *Library) stickerInfo(ctx context.Context, instance int64, path string) (s stickerInfo, err error) {
@@ -39,7 +40,24 @@ func (l *Library) stickerInfo(ctx context.Context, instance int64, path string) 
 			return err
 		}
 		s.moving = animated(file)
-		s.right = size.Width <= stickerSide && size.Height <= stickerSide && info.Size() <= stickerLimit(s.moving)
+		switch {
+		case size.Width > stickerSide || size.Height > stickerSide:
+			s.wrong = fmt.Sprintf("it has %d × %d pixels", size.Width, size.Height)
+		case info.Size() > stickerLimit(s.moving):
+			s.wrong = fmt.Sprintf("it has %d bytes", info.Size())
+		case s.moving:
+			content := make([]byte, info.Size())
+			if _, err := file.ReadAt(content, 0); err != nil {
+				return err
+			}
+			plays, err := playingTime(content)
+			if err != nil {
+				return fmt.Errorf("%w: %w", event.ErrMedia, err)
+			}
+			if plays > stickerTime {
+				s.wrong = fmt.Sprintf("it plays for %s", plays)
+			}
+		}
 		return nil
 	})
 	return s, err
@@ -52,18 +70,30 @@ func stickerLimit(moving bool) int64 {
 	return maxSticker
 }
 
-// toSticker makes a sticker of a picture or a video. A WebP file that is one already stays as it is, and so does
-// one that cannot be converted: an animated one, which ffmpeg does not read, and any without ffmpeg.
+// stickerRule says what a WebP file must be to be sent as it is.
+func stickerRule(moving bool) string {
+	rule := fmt.Sprintf("at most %d × %d pixels and %d KiB", stickerSide, stickerSide, stickerLimit(moving)>>10)
+	if moving {
+		rule += fmt.Sprintf(", and plays for at most %s", stickerTime)
+	}
+	return rule
+}
+
+// toSticker makes a sticker of a picture or a video. A WebP file that is one already stays as it is. One that is not
+// is converted if it does not move: ffmpeg does not read an animated one.
 func (l *Library) toSticker(ctx context.Context, w Wish, f *event.MediaFile) error {
 	if f.MimeType == webpType {
 		s, err := l.stickerInfo(ctx, w.Instance, f.Path)
-		if err != nil || s.right || s.moving || l.cfg.FFmpeg == "" {
+		if err != nil || s.wrong == "" {
 			return err
+		}
+		if s.moving {
+			return fmt.Errorf("%w: an animated WebP is sent as it is, and %s; a moving sticker has %s", event.ErrMedia, s.wrong, stickerRule(true))
 		}
 	}
 	if l.cfg.FFmpeg == "" {
-		return fmt.Errorf("%w: a sticker is made of %s by ffmpeg with libwebp, which is not on the PATH of the server; send a WebP of %d × %d pixels, or install ffmpeg",
-			event.ErrMedia, f.MimeType, stickerSide, stickerSide)
+		return fmt.Errorf("%w: a sticker is made of %s by ffmpeg with libwebp, which is not on the PATH of the server; send a WebP of %s, or install ffmpeg",
+			event.ErrMedia, f.MimeType, stickerRule(false))
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.Timeout)
 	defer cancel()
@@ -91,7 +121,7 @@ func (l *Library) drawSticker(ctx context.Context, instance int64, f *event.Medi
 	args := []string{"-frames:v", "1", "-c:v", "libwebp"}
 	if moving {
 		filter = "fps=" + d.rate + "," + filter
-		args = []string{"-t", stickerSeconds, "-c:v", "libwebp_anim", "-loop", "0"}
+		args = []string{"-t", fmt.Sprint(stickerTime.Seconds()), "-c:v", "libwebp_anim", "-loop", "0"}
 	}
 	args = append(args, "-an", "-map_metadata", "-1", "-vf", filter, "-compression_level", "2", "-quality", d.quality, "-f", "webp")
 	return l.transcode(ctx, instance, f, webpType, stickerLimit(moving)+1, args...)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,77 @@ func TestPicturesAsStickersNeedFFmpeg(t *testing.T) {
 	if made, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(made, example(t, "sticker.webp")) {
 		t.Errorf("changed: %v", err)
 	}
+}
+
+// movingWebP returns an animated WebP file with frames of one pixel, as long as that, and so many more bytes.
+func movingWebP(side int, frames []time.Duration, more int) []byte {
+	size := []byte{byte(side - 1), byte((side - 1) >> 8), 0}
+	all := []webpChunk{{"VP8X", slices.Concat([]byte{animationFlag, 0, 0, 0}, size, size)}, {"ANIM", make([]byte, 6)}}
+	for _, d := range frames {
+		ms := d.Milliseconds()
+		frame := append(make([]byte, 12), byte(ms), byte(ms>>8), byte(ms>>16), 0)
+		all = append(all, webpChunk{"ANMF", append(frame, writeWebP([]webpChunk{{"VP8L", []byte{0x2f, 0, 0, 0, 0, 0x88, 0x88, 8}}})[12:]...)})
+	}
+	return writeWebP(append(all, webpChunk{"XMP ", make([]byte, more)}))
+}
+
+// TestWrongWebPThatCannotBeConvertedIsRefused, and names the rule.
+func TestWrongWebPThatCannotBeConvertedIsRefused(t *testing.T) {
+	program := converter(t)
+	half := 5 * time.Second
+	cut := movingWebP(512, []time.Duration{half}, 100)
+	for name, row := range map[string]struct {
+		content []byte
+		ffmpeg  bool
+		want    []string // nil: it is sent as it is
+	}{
+		"moving":                      {movingWebP(512, []time.Duration{half, half}, 0), false, nil},
+		"moving, and there is ffmpeg": {movingWebP(512, []time.Duration{half, half}, 0), true, nil},
+		"moving, 10 s and 1 ms":       {movingWebP(512, []time.Duration{half, half, time.Millisecond}, 0), true, []string{"10.001s", "at most 10s"}},
+		"moving, longest frames":      {movingWebP(512, slices.Repeat([]time.Duration{0xffffff * time.Millisecond}, 9000), 0), false, []string{"plays for 41943", "at most 10s"}},
+		"moving, 513 pixels":          {movingWebP(513, []time.Duration{half}, 0), true, []string{"513 × 513", "512 × 512 pixels"}},
+		"moving, 500 KiB and more":    {movingWebP(512, []time.Duration{half}, maxMovingSticker), true, []string{"bytes", "500 KiB"}},
+		"moving, cut off":             {cut[:len(cut)-50], false, []string{"damaged"}},
+		"still, 100 KiB and more":     {writeWebP(append(chunksOf(t, example(t, "sticker.webp")), webpChunk{"XMP ", make([]byte, maxSticker)})), false, []string{"ffmpeg", "512 × 512 pixels and 100 KiB"}},
+		"still, of 600 pixels":        {drawn(t, "a.webp", "testsrc=size=600x300", "-frames:v", "1"), false, []string{"ffmpeg", "512 × 512 pixels and 100 KiB"}},
+	} {
+		l := newLibrary(t, func(c *Config) {
+			if row.ffmpeg {
+				c.FFmpeg = program
+			}
+		})
+		f, err := l.prepares(t, row.content, Wish{Kind: event.MediaSticker})
+		if row.want == nil {
+			if sent, rerr := os.ReadFile(f.Path); err != nil || rerr != nil || !bytes.Equal(sent, row.content) || !f.Animated {
+				t.Errorf("%s: %v %v %+v", name, err, rerr, f)
+			}
+			Remove(f)
+			continue
+		}
+		if !errors.Is(err, event.ErrMedia) || errors.Is(err, event.ErrMediaType) {
+			t.Errorf("%s: %v", name, err)
+			Remove(f)
+			continue
+		}
+		for _, want := range row.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, without %q", name, err, want)
+			}
+		}
+		if left := l.spooled(t); len(left) > 0 {
+			t.Errorf("%s: left: %v", name, left)
+		}
+	}
+}
+
+// chunksOf returns the chunks of a file.
+func chunksOf(t *testing.T, file []byte) []webpChunk {
+	t.Helper()
+	all, err := readWebP(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // TestGIFsAndOtherVideosBecomeMP4 where that is asked for.

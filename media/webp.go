@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"image"
+	"time"
 
 	"golang.org/x/image/webp"
 
@@ -45,6 +46,18 @@ func readWebP(file []byte) (all []webpChunk, err error) {
 		return nil, errWebP
 	}
 	return all, nil
+}
+
+// playingTime returns how long an animated WebP file plays once.
+func playingTime(file []byte) (total time.Duration, err error) {
+	const at = 12 // of a frame's time in its chunk, in milliseconds
+	all, err := readWebP(file)
+	for _, c := range all {
+		if c.name == "ANMF" && len(c.data) >= at+3 {
+			total += time.Duration(int(c.data[at])|int(c.data[at+1])<<8|int(c.data[at+2])<<16) * time.Millisecond
+		}
+	}
+	return total, err
 }
 
 // writeWebP is the opposite of readWebP.
