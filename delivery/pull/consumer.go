@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sort"
 	"time"
 
 	"postern/event"
@@ -67,27 +66,54 @@ func (c *Consumers) beforeOldest(tx *store.Tx, instance int64, newest uint64) (u
 
 // SeekTime moves a consumer before the first event that was made at a time or later. The error is ErrNotFound.
 func (c *Consumers) SeekTime(ctx context.Context, instance int64, name string, at time.Time) (State, error) {
+	var before uint64
+	err := c.store.View(func(tx *store.Tx) (err error) {
+		before, err = c.beforeTime(tx, instance, at)
+		return err
+	})
+	if err != nil {
+		return State{}, err
+	}
 	return c.move(ctx, instance, name, func(tx *store.Tx, rec *record, newest uint64) error {
-		low, err := c.beforeOldest(tx, instance, newest)
+		next, found, err := c.next(tx, instance, before)
 		if err != nil {
 			return err
 		}
-		// Times ascend with the numbers.
-		n := sort.Search(int(newest-low), func(i int) bool { //nolint:gosec // fewer than are in the file
-			next, found, errNext := c.next(tx, instance, low+uint64(i)) //nolint:gosec // not negative
-			err = errors.Join(err, errNext)
-			return !found || !next.CreatedAt.Before(at)
-		})
-		to := low + uint64(n) //nolint:gosec // not negative
-		next, found, errNext := c.next(tx, instance, to)
-		if err = errors.Join(err, errNext); err != nil {
-			return err
-		}
-		if to = newest; found {
+		to := newest
+		if found {
 			to = next.Sequence - 1 // behind events that are not kept
 		}
 		return rec.seek(tx, instance, to)
 	})
+}
+
+// beforeTime returns the number after which all events were made at a time or later. Times ascend with the numbers,
+// but an event that went with its batch has none. An event is looked at once at most.
+func (c *Consumers) beforeTime(tx *store.Tx, instance int64, at time.Time) (uint64, error) {
+	high, err := newestOf(tx, instance)
+	if err != nil {
+		return 0, err
+	}
+	low, err := c.beforeOldest(tx, instance, high)
+	for low < high && err == nil { // what was made before at is up to high, what was not is after low
+		middle, earlier := low+(high-low)/2, false
+		err = c.eachAfter(tx, instance, middle, func(i Item) bool {
+			switch {
+			case i.Sequence > high:
+				return false
+			case i.CreatedAt.IsZero():
+				return true
+			}
+			if earlier = i.CreatedAt.Before(at); earlier {
+				low = i.Sequence
+			}
+			return false
+		})
+		if !earlier {
+			high = middle
+		}
+	}
+	return low, err
 }
 
 // next returns the first event after a number that is kept.
@@ -140,8 +166,12 @@ func (c *Consumers) stateOf(tx *store.Tx, instance int64, name string, rec recor
 	if newest > rec.Position {
 		s.Lag = newest - rec.Position
 	}
-	next, _, err := c.next(tx, instance, rec.Position)
-	s.OldestWaiting = next.CreatedAt
+	looked := 0
+	err := c.eachAfter(tx, instance, rec.Position, func(i Item) bool {
+		s.OldestWaiting = i.CreatedAt // zero: it went with its batch
+		looked++
+		return i.CreatedAt.IsZero() && looked < maxLooked
+	})
 	return s, err
 }
 

@@ -219,6 +219,48 @@ func TestEventsRemovedWithTheirBatchArePassedOver(t *testing.T) {
 	r.wantGone(5)
 }
 
+// TestSeekToTimePassesDeletedBatches, which have no times, and finds the first event of that time behind them. The
+// oldest event that waits is not one of them either.
+func TestSeekToTimePassesDeletedBatches(t *testing.T) {
+	r := newAllRig(t)
+	r.box.SetDelivery(false)
+	at := make([]time.Time, 11) // by number
+	deleted := uuid.New()
+	for n := 1; n <= 10; n++ {
+		r.ahead += time.Minute
+		at[n] = r.store.Now().Truncate(time.Millisecond)
+		if n >= 4 && n <= 8 {
+			r.batch(deleted)
+		} else {
+			r.batch(uuid.New())
+		}
+	}
+	r.change(func(tx *store.Tx) error {
+		if err := r.box.Forget(tx, deleted); err != nil {
+			return err
+		}
+		_, _, err := r.box.Sweep(tx, deleted, 0, 100, 100)
+		return err
+	})
+	r.want("[1 2 3 9 10]")
+	for n, want := range []string{1: "[1 2 3 9 10]", 2: "[2 3 9 10]", 3: "[3 9 10]", 4: "[9 10]", 6: "[9 10]", 9: "[9 10]", 10: "[10]"} {
+		if want == "" {
+			continue
+		}
+		s, err := r.all.SeekTime(t.Context(), All, "crm", at[n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.want(want)
+		if first := s.OldestWaiting; first.IsZero() || first.Before(at[n]) {
+			t.Errorf("from event %d on, the oldest that waits is of %v", n, first)
+		}
+	}
+	if s, err := r.all.SeekTime(t.Context(), All, "crm", at[10].Add(time.Minute)); err != nil || s.Position != 10 || !s.OldestWaiting.IsZero() {
+		t.Errorf("%+v %v", s, err)
+	}
+}
+
 // TestPassedOverRowsGoWithTheNextOne, so that the last events of an owner do not stay for ever.
 func TestPassedOverRowsGoWithTheNextOne(t *testing.T) {
 	r := newAllRig(t)
