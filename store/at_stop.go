@@ -38,15 +38,24 @@ func (s *Store) AtStop(name string, buckets []string, value func() []byte) {
 }
 
 // Left returns what AtStop left about the buckets, as they were when the file was opened.
-// ok is false if nothing was left, if a bucket was changed since, or if Open read the
-// whole file. Call it before the buckets are changed.
+// ok is false if nothing was left, if a bucket was changed since, if Open read the whole
+// file, or if changes of a cell were applied. Call it before the buckets are changed.
 func (s *Store) Left(name string, buckets []string) (value []byte, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	raw, found := s.left.records[name]
 	tallies := sealTallies(s.left.tallies, buckets)
 	if !found || tallies == nil || !bytes.HasPrefix(raw, tallies) {
 		return nil, false
 	}
 	return raw[len(tallies):], true
+}
+
+// dropLeft forgets what the last stop left, since another process changed the buckets.
+func (s *Store) dropLeft() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left = left{}
 }
 
 // left is what the last stop left, with the tallies of that time.

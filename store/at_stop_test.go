@@ -78,3 +78,33 @@ func TestOrderlyStopLeavesOnlyItsRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestStandbyUsesNothingLeftBeforeItsChanges: what its own last stop left describes the
+// file as it was then.
+func TestStandbyUsesNothingLeftBeforeItsChanges(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("every start reads the file here")
+	}
+	d, path := newDatabase(), filepath.Join(t.TempDir(), "p.db")
+	s := d.owner(t, path, large)
+	s.AtStop("test", []string{"thing"}, func() []byte { return []byte("first") })
+	put(t, s, "k", "v")
+	closed(t, s)
+	left := func(changed bool) {
+		t.Helper()
+		s := openTest(t, path, large, follow)
+		d.catchUp(t, s)
+		if err := s.Lead(t.Context(), d, d.version(), d.stamp); err != nil {
+			t.Fatal(err)
+		}
+		if raw, ok := s.Left("test", []string{"thing"}); ok == changed {
+			t.Errorf("left %q %v", raw, ok)
+		}
+		closed(t, s)
+	}
+	left(false)
+	other := d.owner(t, filepath.Join(t.TempDir(), "other.db"))
+	put(t, other, "l", "v")
+	closed(t, other)
+	left(true)
+}

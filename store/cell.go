@@ -189,7 +189,12 @@ func (s *Store) engine() Engine {
 func (s *Store) Apply(changes []Change) error {
 	u := &update{done: make(chan struct{}), fn: func(tx *Tx) error {
 		mark, err := s.apply(tx, changes)
-		tx.After(func() { s.cell.mark = mark })
+		tx.After(func() {
+			if mark.Version != s.cell.mark.Version {
+				s.dropLeft()
+			}
+			s.cell.mark = mark
+		})
 		return err
 	}}
 	if err := s.enqueueChange(u); err != nil {

@@ -112,7 +112,7 @@ type Store struct {
 
 	headLost bool // a head page was damaged at the start
 
-	left    left      // by the last stop
+	left    left      // by the last stop; under mu
 	leaving []leaving // for the next start; under mu
 
 	durable  atomic.Int64           // the newest transaction that is on the disk
