@@ -285,6 +285,34 @@ func TestPassedOverRowsGoWithTheNextOne(t *testing.T) {
 	r.wantRows("[3]")
 }
 
+// TestLossBeforeTheOldestEventIsReported to a consumer that stands there, also after a further loss.
+func TestLossBeforeTheOldestEventIsReported(t *testing.T) {
+	r := newAllRig(t)
+	r.instance(1, time.Minute)
+	r.all.Lost(All)
+	r.instance(1, time.Minute)
+	r.want("[1]")
+	if _, err := r.all.Seek(t.Context(), All, "crm", 1); err != nil { // passes the first loss
+		t.Fatal(err)
+	}
+	r.ack(2)
+	r.all.Lost(All)
+	r.instance(1, time.Hour)
+	r.ahead += 30 * time.Minute // 1 and 2 expire
+	r.all.Lost(All)
+	r.wantGone(3)
+	err := r.store.View(func(tx *store.Tx) error {
+		n, err := tx.CountSome(losses, store.Key(All), 10)
+		if n != 2 {
+			t.Errorf("%d losses are noted, not 2", n)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestEventsGoWithTheirInstance at once for readers, and then from the file, also when a kill came between.
 func TestEventsGoWithTheirInstance(t *testing.T) {
 	r := newAllRig(t)

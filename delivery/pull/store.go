@@ -67,8 +67,8 @@ func Forget(tx *store.Tx, instance int64) error {
 	return errors.Join(err, err2)
 }
 
-// addLoss notes n events that follow the newest of an instance and were not stored, and removes the notes
-// before the oldest event.
+// addLoss notes n events that follow the newest of an instance and were not stored, and removes the notes that no
+// consumer can reach. One between the oldest event and that before it stays: a consumer may stand there.
 func (c *Consumers) addLoss(tx *store.Tx, instance int64, n uint64) error {
 	at, err := newestOf(tx, instance)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c *Consumers) addLoss(tx *store.Tx, instance int64, n uint64) error {
 		return err
 	}
 	var old [][]byte
-	err = tx.Walk(losses, store.Range{Prefix: store.Key(instance), Before: store.Key(instance, oldest)}, func(k []byte) (bool, error) {
+	err = tx.Walk(losses, store.Range{Prefix: store.Key(instance), Before: store.Key(instance, max(oldest, 1)-1)}, func(k []byte) (bool, error) {
 		old = append(old, append([]byte(nil), k...))
 		return true, nil
 	})
