@@ -2,6 +2,8 @@ package pull
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"postern/store"
 )
@@ -14,12 +16,23 @@ func (c *Consumers) NoteLost(tx *store.Tx, instance int64, n int) error {
 }
 
 // Lost is NoteLost for an event that has no cause in the file. The note is in the file before Lost returns or, if the
-// disk has no room for it, before a later pull of the instance is answered.
+// disk has no room for it, before a later pull of the instance is answered and at the latest a minute after there is
+// room, or when the program stops. A kill before that hides the loss.
 func (c *Consumers) Lost(instance int64) {
 	c.mu.Lock()
 	c.unnoted[instance]++
 	c.mu.Unlock()
 	c.note(instance)
+}
+
+// noteAll writes the losses that are not in the file yet.
+func (c *Consumers) noteAll() {
+	c.mu.Lock()
+	all := slices.Collect(maps.Keys(c.unnoted))
+	c.mu.Unlock()
+	for _, instance := range all {
+		c.note(instance)
+	}
 }
 
 // note writes the losses of an instance that are not in the file yet.

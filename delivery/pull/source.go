@@ -90,7 +90,7 @@ const (
 	trimStep  = 1000
 )
 
-// Start begins to remove expired events from the stream of all events.
+// Start begins to remove expired events from the stream of all events, and to note losses that found no room.
 func (c *Consumers) Start() {
 	c.work.Go(func() {
 		for n := 0; c.life.Err() == nil; n++ {
@@ -98,6 +98,7 @@ func (c *Consumers) Start() {
 				c.trimmed = 0
 			}
 			c.tell("old events were not removed from the stream, trying again", c.trim())
+			c.noteAll()
 			select {
 			case <-time.After(trimEvery):
 			case <-c.gone:
@@ -109,10 +110,11 @@ func (c *Consumers) Start() {
 	})
 }
 
-// Stop ends what Start began.
+// Stop ends what Start began. No more losses may come.
 func (c *Consumers) Stop() {
 	c.end()
 	c.work.Wait()
+	c.noteAll()
 }
 
 func (c *Consumers) tell(what string, err error) {

@@ -313,6 +313,32 @@ func TestLossBeforeTheOldestEventIsReported(t *testing.T) {
 	}
 }
 
+// TestLossesWithoutRoomAreNotedLater without a pull: while the program runs, and when it stops.
+func TestLossesWithoutRoomAreNotedLater(t *testing.T) {
+	for name, later := range map[string]func(r *allRig){
+		"runs": func(r *allRig) {
+			r.t.Cleanup(r.all.Stop)
+			noted := r.store.Woken()
+			r.all.Start()
+			select {
+			case <-noted:
+			case <-time.After(10 * time.Second):
+				r.t.Error("not noted")
+			}
+		},
+		"stops": func(r *allRig) { r.all.Stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newAllRig(t)
+			r.want("[]")
+			r.all.unnoted[All] = 1
+			later(r)
+			r.all = New(r.store, r.all.there, r.box.Emitted, r.all.log) // as after a kill
+			r.wantGone(1)
+		})
+	}
+}
+
 // TestEventsGoWithTheirInstance at once for readers, and then from the file, also when a kill came between.
 func TestEventsGoWithTheirInstance(t *testing.T) {
 	r := newAllRig(t)
