@@ -136,9 +136,9 @@ func (e *Editor) replaceOptions(ctx context.Context, id int64, change func(befor
 	if err != nil {
 		return Options{}, err
 	}
-	s.changing.Store(true)
-	defer s.changing.Store(false)
 	after := hold(next)
+	s.changing.Store(after)
+	defer s.changing.Store(nil)
 	var ended []delivery.Ended
 	err = e.Directory.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		if id != Global {

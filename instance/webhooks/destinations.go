@@ -13,7 +13,8 @@ import (
 )
 
 // Resolve returns the current destination of a lane and its status. The destination is
-// empty if there is none or its options are unreadable.
+// empty if there is none or its options are unreadable. An endpoint that a change adds is
+// paused until the change is in force: the file may have deliveries for it already.
 func (d *Directory) Resolve(lane delivery.Lane) (event.Destination, delivery.Status) {
 	if lane.Target == event.TargetGlobal {
 		return d.resolveGlobal(lane.Flow)
@@ -22,6 +23,7 @@ func (d *Directory) Resolve(lane delivery.Lane) (event.Destination, delivery.Sta
 	if s == nil || s == d.global {
 		return event.Destination{}, delivery.Gone
 	}
+	next := s.changing.Load() // before the options that it replaces
 	o, now := s.chosen(), d.cfg.Store.Now()
 	if lane.Target == event.TargetWebhook {
 		hook := s.webhook.Load()
@@ -37,7 +39,7 @@ func (d *Directory) Resolve(lane delivery.Lane) (event.Destination, delivery.Sta
 	}
 	p := o.endpoint(lane.Endpoint)
 	switch {
-	case p == nil && o.failed == nil:
+	case p == nil && o.failed == nil && (next == nil || next.endpoint(lane.Endpoint) == nil):
 		return event.Destination{}, delivery.Gone
 	case p == nil:
 		return event.Destination{}, delivery.Paused
@@ -117,7 +119,7 @@ func (s *Scope) RoutesIn(tx *store.Tx) (publish.Routes, error) {
 // optionsIn returns the options as of a commit: while they are being replaced, those in
 // the file.
 func (s *Scope) optionsIn(tx *store.Tx) (*heldOptions, error) {
-	if !s.changing.Load() {
+	if s.changing.Load() == nil {
 		return s.chosen(), nil
 	}
 	kept, found, err := store.GetJSON[keptOptions](tx, optionsBucket, store.Key(s.id))

@@ -76,7 +76,7 @@ type Scope struct {
 	gone     bool // deleted; guarded by change
 	webhook  atomic.Pointer[keptWebhook]
 	options  atomic.Pointer[heldOptions] // nil: none stored
-	changing atomic.Bool                 // options are being replaced: the file is newer
+	changing atomic.Pointer[heldOptions] // what replaces the options: the file may be newer; nil: nothing
 }
 
 // LoadGlobal reads the options of the global webhook.
@@ -138,4 +138,4 @@ func (s *Scope) Durable() bool {
 	return s.wantsDurable() || s.d.global.wantsDurable()
 }
 
-func (s *Scope) wantsDurable() bool { return s.chosen().Durable || s.changing.Load() }
+func (s *Scope) wantsDurable() bool { return s.chosen().Durable || s.changing.Load() != nil }

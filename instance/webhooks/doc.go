@@ -14,7 +14,8 @@
 // commit. So all calls go down: editor, ledger and relay, directory.
 //
 // While options are being replaced, commits read those in the file: an event that is
-// stored after them goes out by them, in whatever order the memory follows.
+// stored after them goes out by them, in whatever order the memory follows. Endpoints that
+// they add are paused until they are in memory.
 //
 // # Buckets
 //

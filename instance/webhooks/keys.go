@@ -87,8 +87,8 @@ func (e *Editor) disableSome(ctx context.Context, key uuid.UUID, ids []int64) (d
 		}
 	}
 	for _, d := range all {
-		d.s.changing.Store(true)
-		defer d.s.changing.Store(false)
+		d.s.changing.Store(d.options)
+		defer d.s.changing.Store(nil)
 	}
 	err = e.Directory.cfg.Store.Update(ctx, func(tx *store.Tx) (err error) {
 		for _, d := range all {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"postern/delivery"
+	"postern/store"
 )
 
 // TestConcurrentOptionChangesApplyInCommitOrder: an endpoint that one change removes and the other
@@ -80,5 +81,24 @@ func TestConcurrentOptionChangesApplyInCommitOrder(t *testing.T) {
 				t.Errorf("signs with %q, before with %q, shown is %q", to.Secrets, kept.Secrets, secret(o, "crm"))
 			}
 		})
+	}
+}
+
+// TestAddedEndpointWaitsForItsChange: events of the same commit may already wait for it, which must not be cancelled.
+func TestAddedEndpointWaitsForItsChange(t *testing.T) {
+	r := newRig(t, nil)
+	defer r.stop()
+	id := r.create()
+	var during []string
+	look := func() {
+		during = append(during, r.where(endpointLane(id, "crm")), r.where(endpointLane(id, "other")))
+	}
+	ctx := store.WithUpdate(t.Context(), func(*store.Tx) error { look(); return nil })
+	if _, err := r.e.PutOptions(ctx, id, OptionsChange{Endpoints: []EndpointChange{{ID: "crm", URL: "http://crm"}}}); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	if got := strings.Join(during, " "); got != "paused gone http://crm gone" {
+		t.Errorf("in the commit and after it: %s", got)
 	}
 }
