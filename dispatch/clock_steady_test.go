@@ -97,3 +97,59 @@ func TestTimesOfAClockAheadAreNotAwaited(t *testing.T) {
 		})
 	})
 }
+
+// TestFirstAttemptsWaitForNoClock: the records of a cell are dated ahead of the machine's clock as long as it is behind
+// that of a former owner.
+func TestFirstAttemptsWaitForNoClock(t *testing.T) {
+	const ahead = 30 * time.Minute
+	t.Run("batch events", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "b.db")
+		synctest.Test(t, func(t *testing.T) {
+			s := openFile(t, store.Options{Path: path, NoSync: true, MinFree: 1, Now: func() time.Time { return time.Now().Add(ahead) }})
+			defer s.Close()
+			batch := uuid.New()
+			emit(t, s, batch, make([]int, 2*lineSize)...) // before the start
+			hook := &scripted{status: func(emitted, int) (int, string) { return 200, "" }}
+			r := startRelay(t, RelayConfig{Store: s.Store, Outbox: s.Outbox, Ledger: s.ledger, URL: "http://hook/", Sender: hook.sender()})
+			defer stopRelay(t, r)
+			time.Sleep(time.Minute)
+			if n := hook.count(); n != 2*lineSize {
+				t.Errorf("%d of %d events were sent", n, 2*lineSize)
+			}
+			emit(t, s, batch, 0)
+			time.Sleep(time.Second)
+			if n := hook.count(); n != 2*lineSize+1 {
+				t.Errorf("a later event: %d", n)
+			}
+		})
+	})
+	t.Run("durable events", func(t *testing.T) {
+		inTown(t, func(t *testing.T, c *town) {
+			hook := webhookLane(1)
+			c.add(hook, "a", event.OrderChat)
+			c.close()
+			c.ahead = ahead
+			c.open(c.path)
+			e := c.emit(1, "x@c", "00001", hook)
+			c.emit(1, "x@c", "00002", hook)
+			time.Sleep(time.Second)
+			if n := len(c.accepted("a")); n != 2 {
+				t.Errorf("%d of 2 events were accepted", n)
+			}
+			time.Sleep(2 * nap)
+			if _, err := c.relay.Retry(t.Context(), recordOf(e, 0), everybody); err != nil { // wakes the lane
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+			if n := len(c.accepted("a")); n != 3 {
+				t.Errorf("%d of 3 attempts, one by hand", n)
+			}
+			c.set("a", say(503))
+			c.emit(1, "x@c", "00003", hook)
+			time.Sleep(time.Second / 2)
+			if n := len(c.at("a")); n != 4 {
+				t.Errorf("%d attempts: a failed one does not wait", n)
+			}
+		})
+	})
+}

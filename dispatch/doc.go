@@ -59,7 +59,7 @@
 // hundred. While the receiver accepts, the events of one batch arrive in order, since a
 // batch has at most one delivery in flight. An entry in backoff does not delay the
 // others. Attempts, the last outcome and the next time are in the file, so a restart does
-// not change them. No entry is given up. After the clock went back by more than a minute,
+// not change them. No entry is given up, and a first attempt waits for no time. After the clock went back by more than a minute,
 // in a run or between two, no entry waits for a time that was set before; a time further
 // away than the longest pause was set under a clock that was ahead, and counts as now. An
 // operator can make one entry or all due at once. Entries that ended are removed after

@@ -218,7 +218,7 @@ func (f *feeder) step() bool {
 	now := time.Now()
 	for _, next := range rows {
 		switch {
-		case !isDue(next.At, now):
+		case !next.First && !isDue(next.At, now):
 			if !f.keep(next) { // later rows will not find room either
 				f.cursor = row{At: now.Add(longestPause)}
 				return true
@@ -263,6 +263,24 @@ func (f *feeder) offer(r row, anyway bool) bool {
 func isDue(at, now time.Time) bool {
 	ahead := at.Sub(now)
 	return ahead <= 0 || ahead > longestPause
+}
+
+// markFirst finds the rows that wait for no time, since no attempt has failed, although
+// their time is ahead of the clock: the records of a cell are not dated before those of an
+// owner whose clock was ahead.
+func markFirst(tx *store.Tx, rows []row, record func(row) uint64) error {
+	now, latest := time.Now(), tx.Now()
+	for i, r := range rows {
+		if isDue(r.At, now) || r.At.After(latest) {
+			continue
+		}
+		rec, found, err := delivery.Find(tx, record(r))
+		if delivery.IgnoreDamage(err) != nil {
+			return err
+		}
+		rows[i].First = found && err == nil && (rec.Once || !rec.DueAt().After(rec.CreatedAt))
+	}
+	return nil
 }
 
 // keep remembers an entry until it is due. If there is no room for it, another pass will

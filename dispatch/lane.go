@@ -48,6 +48,7 @@ type row struct {
 	Record uint64    // of an entry
 	Line   uuid.UUID // of rows with the same line, one is in flight at most
 	Once   bool      // it has one attempt and does not wait for the breaker
+	First  bool      // it is due, though At is ahead of the clock: see markFirst
 }
 
 // ledger is the part of the file that a lane reads and writes.

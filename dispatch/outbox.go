@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -33,7 +34,7 @@ func (entries) due(tx *store.Tx, after row, limit int) ([]row, error) {
 	for i, d := range found {
 		rows[i] = entryRow(d)
 	}
-	return rows, err
+	return rows, errors.Join(err, markFirst(tx, rows, func(r row) uint64 { return r.Record }))
 }
 
 func (entries) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
@@ -48,6 +49,7 @@ func (entries) lined(tx *store.Tx, batch uuid.UUID, after uint64, limit int) (ro
 	}
 	for i := 0; i < len(found) && err == nil; i++ {
 		found[i], err = delivery.Queued(tx, found[i])
+		found[i].NextAttemptAt = dueOf(found[i])
 	}
 	return rowsOf(found), last, len(found) == limit, err
 }
@@ -60,6 +62,15 @@ func rowsOf(found []outbox.Entry) (rows []row) {
 		}
 	}
 	return rows
+}
+
+// dueOf returns when an entry is due: now if no attempt has failed and its time is ahead of
+// the clock, see markFirst.
+func dueOf(e outbox.Entry) time.Time {
+	if now := time.Now(); e.NextAttemptAt.After(now) && !e.NextAttemptAt.After(e.CreatedAt) {
+		return now
+	}
+	return e.NextAttemptAt
 }
 
 // load need not read an entry that the tail has just read: only the relay changes entries
@@ -78,7 +89,7 @@ func (o entries) load(f flight) (p parcel, err error) {
 		return parcel{}, err
 	}
 	return parcel{
-		kind: e.Kind, line: e.Batch, pending: e.State == outbox.Pending, due: e.NextAttemptAt, attempts: e.Attempts,
+		kind: e.Kind, line: e.Batch, pending: e.State == outbox.Pending, due: dueOf(e), attempts: e.Attempts,
 		id: delivery.BatchEventID(e), headers: batchHeaders(e.Kind), body: e.Body, record: delivery.Record{ID: e.Record},
 	}, nil
 }

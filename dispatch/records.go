@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -42,7 +43,8 @@ func (r records) due(tx *store.Tx, after row, limit int) ([]row, error) {
 		from = delivery.Due{At: after.At, Record: after.Seq}
 	}
 	found, err := delivery.DueAfter(tx, r.lane, from, limit)
-	return recordRows(found), err
+	rows := recordRows(found)
+	return rows, errors.Join(err, markFirst(tx, rows, func(r row) uint64 { return r.Seq }))
 }
 
 func (r records) pending(tx *store.Tx, after uint64, limit int) ([]row, error) {
@@ -72,6 +74,9 @@ func (r records) load(f flight) (p parcel, err error) {
 	p = parcel{
 		kind: e.Kind, line: f.line.batch, pending: true, due: rec.NextAttemptAt, expires: rec.ExpiresAt, attempts: rec.Attempts,
 		id: rec.EventID, body: e.Body, inLine: rec.Line != 0, record: rec,
+	}
+	if rec.Once {
+		p.due = time.Time{}
 	}
 	p.named = rec.Lane.Flow == delivery.FlowInstance && !rec.Once // it was made as a durable one
 	if rec.Lane.Flow == delivery.FlowBatch {
