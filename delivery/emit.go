@@ -79,7 +79,7 @@ func (l *Ledger) address(tx *store.Tx, e *Event, to []event.Destination) (map[ti
 				return nil, err
 			}
 		}
-		if r.Line, err = lineFor(tx, *e, d); err != nil {
+		if r.Line, err = lineFor(tx, r, d.Order); err != nil {
 			return nil, err
 		}
 		head, err := l.addPending(tx, r, nil)
@@ -151,31 +151,37 @@ func shownURL(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
 }
 
-// lineFor returns the line in which a new event waits for a destination. A chat is known by
-// its phone, its LID or both, and the phone may be replaced by the LID while events wait: a
-// new event joins the line in which events of the same chat already wait.
-func lineFor(tx *store.Tx, e Event, d event.Destination) (Line, error) {
-	switch d.Order {
+// lineFor returns the line in which a new record waits if its destination has an order. A chat
+// is known by its phone, its LID or both, and the phone may be replaced by the LID while events
+// wait: a new record joins the line in which others of the same chat already wait. Each replay
+// has lines of its own, so that its records are in order and hold up no others.
+func lineFor(tx *store.Tx, r Record, order event.Order) (Line, error) {
+	kind := string(order)
+	if r.Replay != 0 {
+		kind = fmt.Sprintf("replay %d %s", r.Replay, order)
+	}
+	switch order {
 	case event.OrderInstance:
-		return lineOfChat(e.Instance, "instance", ""), nil
+		return lineOfChat(r.Instance, kind, ""), nil
 	case event.OrderChat:
 	default:
 		return 0, nil
 	}
-	chat, lid := e.About.Chat, e.About.LID
+	chat, lid := r.Chat, r.ChatLID
 	if chat == "" {
 		chat, lid = lid, ""
 	}
-	line := lineOfChat(e.Instance, "chat", chat)
+	p := placeOf(r)
+	p.line = lineOfChat(r.Instance, kind, chat)
 	if lid == "" || lid == chat {
-		return line, nil
+		return p.line, nil
 	}
-	p := place{lane: LaneOf(e.Instance, d), instance: e.Instance, line: line}
+	line := p.line
 	_, waits, err := firstOfLine(tx, p)
 	if err != nil || waits {
 		return line, err
 	}
-	p.line = lineOfChat(e.Instance, "chat", lid)
+	p.line = lineOfChat(r.Instance, kind, lid)
 	if _, waits, err = firstOfLine(tx, p); waits {
 		line = p.line
 	}

@@ -18,15 +18,16 @@ type Resolved struct {
 
 // Repeat makes the delivery of a replay that repeats a record, to the current configuration of
 // its destination: a record that is pending or, if the destination was removed, cancelled. ok
-// is false if the record or its body is gone, or if to lacks its destination.
-func (l *Ledger) Repeat(tx *store.Tx, replay, id uint64, to map[Lane]Resolved) (r Record, ok bool, err error) {
+// is false if the record or its body is gone, or if to lacks its destination. due is set if the
+// delivery is pending and may be sent at once.
+func (l *Ledger) Repeat(tx *store.Tx, replay, id uint64, to map[Lane]Resolved) (r Record, due *Due, ok bool, err error) {
 	o, found, err := Find(tx, id)
 	if errors.Is(err, store.ErrDamaged) || err == nil && (!found || !KeepsBody(tx, o)) {
-		return r, false, nil
+		return r, nil, false, nil
 	}
 	now, known := to[o.Lane]
 	if err != nil || !known || now.Status != Gone && !o.MadeFor(now.Destination) {
-		return r, false, err
+		return r, nil, false, err
 	}
 	r = Record{
 		ID: l.NextID(), EventID: o.EventID, Event: o.Event, Lane: o.Lane.again(), Instance: o.Instance, Name: o.Name, Batch: o.Batch,
@@ -39,19 +40,27 @@ func (l *Ledger) Repeat(tx *store.Tx, replay, id uint64, to map[Lane]Resolved) (
 	if o.OwnBody {
 		owner, body, found, err := ownBody(tx, o.ID)
 		if err != nil || !found {
-			return r, false, IgnoreDamage(err)
+			return r, nil, false, IgnoreDamage(err)
 		}
 		r.OwnBody = true
 		if err := putOwn(tx, r.ID, owner, body); err != nil {
-			return r, false, err
+			return r, nil, false, err
 		}
 	}
 	if now.Status == Gone {
 		r.State, r.LastError = Cancelled, ReasonRemoved
-		return r, true, l.putRecord(tx, r, nil)
+		return r, nil, true, l.putRecord(tx, r, nil)
 	}
-	_, err = l.addPending(tx, r, nil)
-	return r, true, err
+	if now.Durable {
+		if r.Line, err = lineFor(tx, r, now.Order); err != nil {
+			return r, nil, false, err
+		}
+	}
+	head, err := l.addPending(tx, r, nil)
+	if head {
+		due = &Due{At: r.DueAt(), Record: r.ID, Line: r.Line, Once: r.Once}
+	}
+	return r, due, true, err
 }
 
 // until returns when the repetition of a delivery expires: for a durable destination as for a

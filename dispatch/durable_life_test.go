@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/event"
 	"postern/internal/nightly"
 	"postern/store"
@@ -381,6 +382,42 @@ func TestNewRelayIsNotReportedAsStalled(t *testing.T) {
 	inTown(t, func(t *testing.T, c *town) {
 		if silent := time.Since(c.relay.Stats().LastTurn); silent > time.Second {
 			t.Errorf("a loop is said to be silent for %v", silent)
+		}
+	})
+}
+
+// TestReplayArrivesInTheOrderAskedFor: one that is refused holds up those behind it, and no live event.
+func TestReplayArrivesInTheOrderAskedFor(t *testing.T) {
+	inTown(t, func(t *testing.T, c *town) {
+		hook := webhookLane(1)
+		c.add(hook, "a", event.OrderChat)
+		c.age(hook, 10*time.Second)
+		c.set("a", say(503))
+		c.emitAll(1, "x@c", numbers(20), hook)
+		time.Sleep(2 * time.Minute)
+		c.age(hook, time.Hour)
+		refused := 0
+		c.set("a", func(req *http.Request, _ int) (int, http.Header) {
+			if refused++; refused <= 3 {
+				return 503, nil
+			}
+			return 200, nil
+		})
+		if got, err := c.log.Replays.Start(t.Context(), logbook.ReplayRequest{Instance: 1}); err != nil || got.Matched != 20 {
+			t.Fatalf("%+v %v", got, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		c.close()
+		c.open(c.path)
+		c.emit(1, "x@c", "live", hook)
+		time.Sleep(5 * time.Minute)
+		got := c.accepted("a")
+		replayed := slices.DeleteFunc(slices.Clone(got), func(body string) bool { return body == "live" })
+		if !slices.Equal(slices.Compact(replayed), numbers(20)) {
+			t.Errorf("arrived: %v", got)
+		}
+		if last := slices.Index(got, "00019"); slices.Index(got, "live") < 0 || slices.Index(got, "live") > last {
+			t.Errorf("the live event waited: %v", got)
 		}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"postern/delivery"
+	"postern/delivery/logbook"
 	"postern/delivery/outbox"
 	"postern/event"
 	"postern/store"
@@ -119,7 +120,7 @@ func openFile(t testing.TB, o store.Options) *file {
 // openBare is openFile without the deliveries.
 func openBare(t testing.TB, o store.Options) *file {
 	t.Helper()
-	o.Buckets = delivery.Buckets()
+	o.Buckets = slices.Concat(delivery.Buckets(), logbook.Buckets())
 	s, err := store.Open(o)
 	if err != nil {
 		t.Fatal(err)

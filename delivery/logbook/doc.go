@@ -24,7 +24,8 @@
 //
 // A replay stores the list of the records that it repeats, and its progress ([Replays]). Its
 // deliveries are made in the commit that advances it, and its numbers change in the commits
-// that end them ([delivery.Hooks]), so that no kill repeats or loses a delivery.
+// that end them ([delivery.Hooks]), so that no kill repeats or loses a delivery. In a lane with
+// an order they have lines of their own: they leave one after the other and hold up no live event.
 //
 // # Buckets
 //

@@ -113,31 +113,37 @@ func (p *Replays) repeatSome(ctx context.Context, r replayRow) (n int, err error
 		d, status := p.ledger.Resolve(lane)
 		to[lane] = delivery.Resolved{Destination: d, Status: status}
 	}
-	var made []delivery.Record
+	var due map[delivery.Lane][]delivery.Due
 	err = p.store.Update(ctx, func(tx *store.Tx) error {
-		made, err = p.repeatAll(tx, r, originals, to)
+		due, err = p.repeatAll(tx, r, originals, to)
 		return err
 	})
 	if err != nil {
 		return 0, err
 	}
-	p.tellMade(made)
+	for lane, dues := range due {
+		p.cfg.Made(lane, dues)
+	}
 	return len(originals), nil
 }
 
-func (p *Replays) repeatAll(tx *store.Tx, seen replayRow, originals []uint64, to map[delivery.Lane]delivery.Resolved) (made []delivery.Record, err error) {
+// repeatAll returns the deliveries that may be sent at once.
+func (p *Replays) repeatAll(tx *store.Tx, seen replayRow, originals []uint64, to map[delivery.Lane]delivery.Resolved) (all map[delivery.Lane][]delivery.Due, err error) {
 	r, found, err := getReplay(tx, seen.ID)
 	if err != nil || !found || r.State != ReplayRunning || r.Next != seen.Next {
 		return nil, err
 	}
+	all = map[delivery.Lane][]delivery.Due{}
 	for _, id := range originals {
-		again, ok, err := p.ledger.Repeat(tx, r.ID, id, to)
+		again, due, ok, err := p.ledger.Repeat(tx, r.ID, id, to)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
 			r.Sent++
-			made = append(made, again)
+		}
+		if due != nil {
+			all[again.Lane] = append(all[again.Lane], *due)
 		}
 		if !ok || again.State != delivery.Pending {
 			r.Failed++
@@ -148,18 +154,5 @@ func (p *Replays) repeatAll(tx *store.Tx, seen replayRow, originals []uint64, to
 	if r.Next < r.Matched {
 		tx.Wake()
 	}
-	return made, putReplay(tx, r)
-}
-
-// tellMade reports new deliveries to Config.Made.
-func (p *Replays) tellMade(made []delivery.Record) {
-	by := map[delivery.Lane][]delivery.Due{}
-	for _, r := range made {
-		if r.State == delivery.Pending {
-			by[r.Lane] = append(by[r.Lane], delivery.Due{At: r.DueAt(), Record: r.ID, Line: r.Line, Once: r.Once})
-		}
-	}
-	for lane, dues := range by {
-		p.cfg.Made(lane, dues)
-	}
+	return all, putReplay(tx, r)
 }

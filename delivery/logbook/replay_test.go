@@ -311,7 +311,7 @@ func TestReplayFollowsTheCurrentDestination(t *testing.T) {
 		want   func(delivery.Record) bool
 	}{
 		{"durable", hook(event.OrderChat), delivery.Ready, func(r delivery.Record) bool {
-			return r.State == delivery.Pending && !r.Once && r.ExpiresAt.Equal(r.CreatedAt.Add(time.Hour)) && r.Line == 0
+			return r.State == delivery.Pending && !r.Once && r.ExpiresAt.Equal(r.CreatedAt.Add(time.Hour)) && r.Line != 0
 		}},
 		{"another URL", event.Destination{Target: event.TargetWebhook, URL: "https://b.example/x?y=z"}, delivery.Ready, func(r delivery.Record) bool {
 			return r.State == delivery.Pending && r.Once && r.URL == "https://b.example/x"
@@ -339,6 +339,54 @@ func TestReplayFollowsTheCurrentDestination(t *testing.T) {
 			t.Error(err)
 		}
 		r.turns()
+	}
+}
+
+// TestReplayKeepsTheOrderOfItsDestination, in lines of its own, also when it is killed
+// between two of its commits.
+func TestReplayKeepsTheOrderOfItsDestination(t *testing.T) {
+	s := oldSettings()
+	s.to = hook(event.OrderChat)
+	cfg := s.config()
+	cfg.ReplayRate = 20 // two at a time
+	r := newRig(t, cfg)
+	var lost []uint64
+	for range 2 {
+		for _, about := range []event.About{{Chat: "a@lid"}, {Chat: "b@s.whatsapp.net"}, {Chat: "a@s.whatsapp.net", LID: "a@lid"}} {
+			e := r.emit(about, s.to)
+			r.settle(e.First(), false, time.Time{})
+			lost = append(lost, e.First())
+		}
+	}
+	live := r.emit(event.About{Chat: "b@s.whatsapp.net"}, s.to)
+	id := r.replay(ReplayRequest{}).ID
+	for more := true; more; {
+		more = r.turn() > 0
+		r.reopen()
+	}
+	lane := delivery.Lane{Flow: delivery.FlowInstance, Instance: 1, Target: event.TargetWebhook}
+	var order []uint64 // of the originals
+	for due := r.due(lane); len(due) > 0; due = r.due(lane) {
+		if len(due) > 3 { // one of each chat, and the live one
+			t.Fatalf("%v may leave together", due)
+		}
+		first := due[len(due)-1] // the worst that the relay may do
+		if rec, _ := r.record(first); rec.Replay == id {
+			order = append(order, rec.ReplayOf)
+		}
+		r.settle(first, true, time.Time{})
+	}
+	at := func(n int) int { return slices.Index(order, lost[n]) }
+	if len(order) != 6 || !(at(0) < at(2) && at(2) < at(3) && at(3) < at(5) && at(1) < at(4)) {
+		t.Errorf("%v is the order of the replays of %v", order, lost)
+	}
+	for _, d := range s.made {
+		if rec, _ := r.record(d.Record); rec.ReplayOf != lost[0] && rec.ReplayOf != lost[1] {
+			t.Errorf("the replay of %d was told before its turn", rec.ReplayOf)
+		}
+	}
+	if rec, _ := r.record(live.First()); rec.State != delivery.Delivered {
+		t.Errorf("the live event: %+v", rec)
 	}
 }
 
