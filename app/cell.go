@@ -334,7 +334,7 @@ func (c *cell) secretKey() string {
 	return key
 }
 
-// valid returns what instances ask before they dial; nil for a file that stands alone.
+// valid returns what is asked before a dial and a webhook; nil for a file that stands alone.
 func (c *cell) valid() func() bool {
 	if c == nil {
 		return nil

@@ -51,7 +51,7 @@ func (a *App) openDispatch(context.Context) (err error) {
 		return nil
 	})
 	sender := dispatch.NewSender(dispatch.SenderConfig{
-		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.store.Valid,
+		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.cell.valid(),
 	})
 	a.stops.push("webhook connections", func(context.Context) error {
 		sender.Close()

@@ -34,7 +34,8 @@ type SenderConfig struct {
 	Guard       Guard
 	Resolver    *net.Resolver // for the receivers' names; nil means net.DefaultResolver
 
-	// Valid reports whether this process may still deliver; nil: it always may.
+	// Valid reports whether this process may still deliver; nil: it always may. It is asked
+	// before the first byte of each request.
 	Valid func() bool
 }
 
@@ -55,11 +56,14 @@ func NewSender(cfg SenderConfig) *Sender {
 	if cfg.Connections == 0 {
 		cfg.Connections = 10
 	}
-	dialer := &net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control, Resolver: cfg.Resolver}
+	dial := (&net.Dialer{Timeout: cfg.Timeout, Control: cfg.Guard.Control, Resolver: cfg.Resolver}).DialContext
+	if cfg.Valid != nil {
+		dial = permitted(dial)
+	}
 	return &Sender{
 		timeout: cfg.Timeout, valid: cfg.Valid,
 		wire: &http.Transport{
-			DialContext: dialer.DialContext,
+			DialContext: dial,
 			// The end of a request does not end the handshake that it began.
 			TLSHandshakeTimeout: cfg.Timeout,
 			MaxIdleConnsPerHost: cfg.Connections,
@@ -140,11 +144,19 @@ func (s *Sender) post(ctx context.Context, target string, headers http.Header, b
 	req.URL.User = nil // otherwise it would be sent as an Authorization header
 	req.URL.RawQuery = event.EscapeQuery(req.URL.RawQuery)
 	req.Header = headers
-	if s.valid != nil && !s.valid() {
-		return Outcome{Err: errNotOwner}
+	var p *permit
+	if s.valid != nil {
+		if !s.valid() {
+			return Outcome{Err: errNotOwner}
+		}
+		req, p = withPermit(req, s.valid)
+		defer p.cancel()
 	}
 	resp, err := s.wire.RoundTrip(req)
 	if err != nil {
+		if p != nil && p.refused.Load() {
+			return Outcome{Err: errNotOwner}
+		}
 		return Outcome{Err: plain(err)}
 	}
 	defer resp.Body.Close()
