@@ -222,7 +222,7 @@ func (n *Node) tryConnect(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := n.agree(ctx); err != nil {
+	if err := n.agree(ctx, server.Now); err != nil {
 		return err
 	}
 	return n.join(ctx, Connecting, 0)
@@ -249,17 +249,11 @@ func newID() string {
 }
 
 // agree compares the lease and the digests of settings with those of the other nodes that
-// live.
-func (n *Node) agree(ctx context.Context) error {
+// live. now is the time by the server's clock.
+func (n *Node) agree(ctx context.Context, now time.Time) error {
 	members, err := n.cfg.Database.Members(ctx, n.cfg.Cell)
 	if err != nil {
 		return err
-	}
-	var now time.Time // the newest time that a node was seen at, by the server's clock
-	for _, m := range members {
-		if m.Seen.After(now) {
-			now = m.Seen
-		}
 	}
 	for _, m := range members {
 		if m.Name == n.cfg.Name || now.Sub(m.Seen) > m.Lease {

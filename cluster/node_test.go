@@ -522,6 +522,29 @@ func TestNodesThatDisagreeAreRefused(t *testing.T) {
 	})
 }
 
+func TestDeadNodesHaveNoSayInSettings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secret := func(is string) func(*cluster.Config) {
+			return func(c *cluster.Config) {
+				c.Digests, c.Agree = map[string]string{"jwt.secret": is}, []string{"jwt.secret"}
+			}
+		}
+		w := newWorld(t)
+		a := w.process("a", "", secret("1"))
+		w.until("a leads", time.Second, a.leads)
+		b := w.process("b", "", secret("1"))
+		w.until("b stands by", 2*time.Second, b.standsBy)
+		a.kill()
+		b.kill()
+		time.Sleep(lease + time.Second)
+		again := w.process("a", a.file, secret("2"), func(c *cluster.Config) { c.Lease = 2 * lease })
+		w.until("a leads with other settings", 3*lease, func() bool { return again.leads() || again.reason() != nil })
+		if err := again.reason(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestACellThatWentBackIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
