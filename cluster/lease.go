@@ -33,6 +33,14 @@ type grant struct {
 const (
 	renewals   = 6 // in a lease
 	marginPart = 5 // the part of the lease in which the owner no longer acts
+
+	// awakeEvery is the longest wait without a look at Config.Awake: timers stand still
+	// while the machine sleeps.
+	awakeEvery = 500 * time.Millisecond
+	// The owner asks for lastLook who follows it, and gives up lastWords before the end of
+	// the lease, so that its process has ended by then.
+	lastLook  = 200 * time.Millisecond
+	lastWords = lastLook + 100*time.Millisecond
 )
 
 // KeepChanges is the number of changes that the database keeps for a node that was away for a
@@ -63,7 +71,7 @@ func (n *Node) acquire(ctx context.Context, s *store.Store, seen Cell) error {
 	n.mu.Unlock()
 	// The acquisition may have waited for a second copy for longer than a lease.
 	began = n.cfg.Awake()
-	if r, err := o.renew(callTimeout); err == nil {
+	if r, err := o.renew(o.ctx, callTimeout); err == nil {
 		o.until.Store(int64(began + n.cfg.Lease))
 		o.synchronous(len(r.Synchronous) > 0)
 	}
@@ -113,17 +121,16 @@ func (o *grant) keep() {
 	lease := o.n.cfg.Lease
 	wait := lease / renewals
 	for {
-		o.n.pause(o.ctx, wait)
+		o.rest(o.ctx, wait)
 		if o.ctx.Err() != nil {
 			return
 		}
-		began := o.n.cfg.Awake()
-		left := time.Duration(o.until.Load()) - began
+		began, left := o.n.cfg.Awake(), o.left()-lastWords
 		if left <= 0 {
-			o.lost(fmt.Errorf("the lease was not renewed for %s", lease))
+			o.lost(fmt.Errorf("the lease of %s was not renewed in time", lease))
 			return
 		}
-		r, err := o.renew(min(left, lease/3))
+		r, err := o.renewHeld(min(left, lease/3))
 		switch {
 		case err == nil:
 			o.until.Store(int64(began + lease))
@@ -140,6 +147,36 @@ func (o *grant) keep() {
 			wait = lease / 50
 		}
 	}
+}
+
+// left returns how long the lease lasts.
+func (o *grant) left() time.Duration {
+	return time.Duration(o.until.Load()) - o.n.cfg.Awake()
+}
+
+// rest waits for d, until the owner gives up, or until ctx ends, by the clock that goes on
+// while the machine sleeps.
+func (o *grant) rest(ctx context.Context, d time.Duration) {
+	end := o.n.cfg.Awake() + d
+	for ctx.Err() == nil {
+		d = min(end-o.n.cfg.Awake(), o.left()-lastWords)
+		if d <= 0 {
+			return
+		}
+		o.n.pause(ctx, min(d, awakeEvery))
+	}
+}
+
+// renewHeld is renew for a lease that lasts. It also returns when the owner gives up, which
+// is before the timeout if the machine slept.
+func (o *grant) renewHeld(timeout time.Duration) (Renewal, error) {
+	ctx, cancel := context.WithCancel(o.ctx)
+	defer cancel()
+	go func() {
+		o.rest(ctx, o.n.cfg.Lease)
+		cancel()
+	}()
+	return o.renew(ctx, timeout)
 }
 
 // upkeep renews the registration and removes changes that no node needs, until the
@@ -165,8 +202,8 @@ func (o *grant) prune() {
 	}
 }
 
-func (o *grant) renew(timeout time.Duration) (Renewal, error) {
-	ctx, cancel := context.WithTimeout(o.ctx, timeout)
+func (o *grant) renew(ctx context.Context, timeout time.Duration) (Renewal, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	return o.n.cfg.Database.Renew(ctx, o.g)
 }
@@ -186,10 +223,11 @@ func (o *grant) registered() (version uint64) {
 	return version
 }
 
-// lost ends the process.
+// lost ends the process, by the end of the lease if it still lasts.
 func (o *grant) lost(cause error) {
+	look := min(max(o.left()-(lastWords-lastLook), lastLook), time.Second)
 	o.until.Store(0)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), look)
 	defer cancel()
 	owner := "no other owner is known"
 	if c, found, err := o.n.cfg.Database.Look(ctx, o.n.cfg.Cell); err == nil && found && c.Epoch != o.g.Epoch {
@@ -262,7 +300,7 @@ func (o *grant) Commit(c store.Change) error {
 
 // Room implements [store.Engine].
 func (o *grant) Room() error {
-	_, err := o.renew(callTimeout)
+	_, err := o.renew(o.ctx, callTimeout)
 	return err
 }
 
@@ -325,7 +363,7 @@ func (n *Node) LeaseLeft() time.Duration {
 	if o == nil {
 		return 0
 	}
-	return max(0, time.Duration(o.until.Load())-n.cfg.Awake())
+	return max(0, o.left())
 }
 
 // fatal is Options.Fatal of the file.

@@ -401,6 +401,53 @@ func TestOwnerEndsWhenTheDatabaseIsAway(t *testing.T) {
 	})
 }
 
+func TestOwnerCutOffEndsByTheLeasesEnd(t *testing.T) {
+	for _, length := range []time.Duration{3 * time.Second, lease, time.Minute} {
+		t.Run(length.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				ended := make(chan time.Time, 1)
+				a := w.process("a", "", func(c *cluster.Config) {
+					c.Lease, c.Ended = length, func(error) { ended <- time.Now() }
+				})
+				w.until("a leads", time.Second, a.leads)
+				time.Sleep(time.Minute)
+				a.db.freeze(true)
+				end := time.Now().Add(a.LeaseLeft())
+				at := <-ended
+				if after := at.Sub(end); after > 0 || after < -length/5 {
+					t.Errorf("it ended %s after its lease", after)
+				}
+			})
+		})
+	}
+}
+
+func TestOwnerEndsSoonAfterItsMachineSlept(t *testing.T) {
+	for name, frozen := range map[string]bool{"between two renewals": false, "during a renewal": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const length = time.Minute
+				w := newWorld(t)
+				var slept atomic.Int64
+				ended := make(chan time.Time, 1)
+				a := w.process("a", "", func(c *cluster.Config) {
+					c.Lease, c.Ended = length, func(error) { ended <- time.Now() }
+					c.Awake = func() time.Duration { return time.Since(w.start) + time.Duration(slept.Load()) }
+				})
+				w.until("a leads", time.Second, a.leads)
+				a.db.freeze(frozen)
+				time.Sleep(length/6 + time.Second)
+				slept.Store(int64(2 * length))
+				woke := time.Now()
+				if at := <-ended; at.Sub(woke) > 2*time.Second {
+					t.Errorf("it ended %s after it woke", at.Sub(woke))
+				}
+			})
+		})
+	}
+}
+
 func TestShortAbsenceOfTheDatabaseIsSurvived(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
