@@ -48,7 +48,7 @@ type client struct {
 	wake chan struct{} // size 1: the state below changed
 
 	mu      sync.Mutex
-	expires time.Time // zero: never
+	expires time.Time // by the clock on the wall; zero: never
 	live    bool      // published events are queued
 	newest  uint64    // newest sequence known of
 	queue   []message // to write, at most cfg.SendBuffer
@@ -70,7 +70,7 @@ type message struct {
 }
 
 func newClient(h *Hub, kinds []event.Kind, expires time.Time) *client {
-	return &client{hub: h, kinds: kinds, expires: expires, wake: make(chan struct{}, 1)}
+	return &client{hub: h, kinds: kinds, expires: expires.Round(0), wake: make(chan struct{}, 1)}
 }
 
 func (c *client) wants(kind event.Kind) bool { return c.kinds == nil || slices.Contains(c.kinds, kind) }
@@ -251,19 +251,27 @@ func (c *client) attach(wire net.Conn) {
 func (c *client) expireAt(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.expires = t
-	if c.wire != nil {
-		c.setExpirer()
-	}
+	c.expires = t.Round(0)
+	c.setExpirer()
+}
+
+// clockWasSet sets the timer of the expiry again.
+func (c *client) clockWasSet() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.setExpirer()
 }
 
 // setExpirer is for callers that hold mu.
 func (c *client) setExpirer() {
+	if c.wire == nil {
+		return
+	}
 	if c.expirer != nil {
 		c.expirer.Stop()
 	}
 	if !c.expires.IsZero() {
-		c.expirer = time.AfterFunc(time.Until(c.expires), func() { c.kick(CodeExpired, "token expired") })
+		c.expirer = time.AfterFunc(c.expires.Sub(c.hub.now()), func() { c.kick(CodeExpired, "token expired") })
 	}
 }
 

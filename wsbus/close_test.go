@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -37,6 +38,21 @@ func TestEachEndHasItsCloseCode(t *testing.T) {
 			}
 			w.waitForClients(t, 0)
 		})
+	}
+}
+
+func TestExpiryFollowsTheClockThatIsSet(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, Config{})
+	var set atomic.Int64
+	w.hub.now = func() time.Time { return time.Now().Round(0).Add(time.Duration(set.Load())) }
+	w.expires = time.Now().Add(time.Hour)
+	conn := w.dial(t, "/global")
+	w.waitForClients(t, 1)
+	set.Store(int64(time.Hour)) // or the machine slept
+	at := time.Now()
+	if got, took := closeCode(t, conn), time.Since(at); got != CodeExpired || took > 5*time.Second {
+		t.Errorf("closed with %d after %s", got, took)
 	}
 }
 

@@ -109,9 +109,12 @@ type Hub struct {
 	cfg  Config
 	log  *slog.Logger
 	work sync.WaitGroup
-	slow atomic.Uint64 // clients closed with CodeSlow
+	slow atomic.Uint64    // clients closed with CodeSlow
+	now  func() time.Time // the clock on the wall: time.Now but for tests
 
 	mu        sync.Mutex
+	looks     *time.Timer   // of checkClock, while there are clients
+	ahead     time.Duration // of the clock on the wall at the last look; only differences count
 	closed    bool
 	owners    map[uuid.UUID]map[*client]struct{}
 	instances map[int64]map[*client]struct{}
@@ -129,7 +132,7 @@ func New(cfg Config) *Hub {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Hub{
-		cfg: cfg, log: cfg.Logger.With("component", "wsbus"),
+		cfg: cfg, log: cfg.Logger.With("component", "wsbus"), now: time.Now,
 		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{},
 		feeds: map[Token]map[*client]struct{}{}, tokens: map[Token]int{},
 	}
@@ -238,6 +241,10 @@ func join[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *clie
 	if most := h.cfg.MaxPerToken; most > 0 && h.tokens[c.token] >= most {
 		return fmt.Errorf("%w: websocket.max_per_token is %d", ErrTooMany, most)
 	}
+	if len(h.tokens) == 0 {
+		h.ahead = h.aheadNow()
+		h.looks = time.AfterFunc(lookEvery, h.checkClock)
+	}
 	h.tokens[c.token]++
 	if group[key] == nil {
 		group[key] = map[*client]struct{}{}
@@ -252,6 +259,9 @@ func leave[K comparable](h *Hub, group map[K]map[*client]struct{}, key K, c *cli
 	defer h.mu.Unlock()
 	if h.tokens[c.token]--; h.tokens[c.token] == 0 {
 		delete(h.tokens, c.token)
+	}
+	if len(h.tokens) == 0 {
+		h.looks.Stop()
 	}
 	delete(group[key], c)
 	if len(group[key]) == 0 {
@@ -330,6 +340,11 @@ func (h *Hub) Renew(t Token, expires time.Time) {
 func (h *Hub) each(fn func(*client)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.eachLocked(fn)
+}
+
+// eachLocked is each for callers that hold mu.
+func (h *Hub) eachLocked(fn func(*client)) {
 	for _, g := range h.owners {
 		for c := range g {
 			fn(c)
