@@ -172,3 +172,22 @@ func TestKeyWithoutReadFindsNoMessage(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletedInstanceOfAKeyIsAnsweredAlike: with a key of one instance, the name may be left out.
+func TestDeletedInstanceOfAKeyIsAnsweredAlike(t *testing.T) {
+	r := newRig(t)
+	token := r.instance("mine")
+	key := r.newKey(`{"name":"k","instances":["mine"],"scopes":["read"]}`).Key
+	if res := r.as(token, "DELETE", "/instance/mine", ""); res.StatusCode != 200 {
+		t.Fatal(text(t, res))
+	}
+	var all []string
+	for _, query := range []string{"", "&instance=mine", "&instance=none"} {
+		req := handshakeOf("/ws/instance/events?event=*"+query, nil)
+		req.Header.Set("Authorization", "Bearer "+key)
+		all = append(all, said(t, do(r.h, req)))
+	}
+	if all[0] != all[1] || all[0] != all[2] || !strings.HasPrefix(all[0], "403 ") {
+		t.Errorf("answers:\n%s", strings.Join(all, "\n"))
+	}
+}

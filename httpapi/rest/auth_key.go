@@ -116,7 +116,13 @@ func (c *Call) KeyInstance(name string, need Right) (Instance, error) {
 	case err != nil && !errors.Is(err, ErrNoInstance):
 		return rec, err
 	}
-	return Instance{}, MissingScope("the key does not have the scope " + listed(need.Needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
+	return Instance{}, NoKeyInstance(need)
+}
+
+// NoKeyInstance is the answer to a key for an instance that it does not open, or that does
+// not exist.
+func NoKeyInstance(need Right) error {
+	return MissingScope("the key does not have the scope " + listed(need.Needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
 }
 
 // operatorBinding stands for the operator's key in a session.

@@ -16,6 +16,7 @@ import (
 	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
+	"postern/instance"
 	"postern/internal/peers"
 )
 
@@ -295,7 +296,10 @@ func (a *API) scopedEvents(c *rest.Call, s subscription) (err error) {
 	name := c.Request.URL.Query().Get("instance")
 	if name == "" && c.Key != nil && len(c.Key.Instances) == 1 {
 		in, err := a.Registry.ByID(c.Key.Instances[0].ID)
-		if err != nil {
+		switch {
+		case errors.Is(err, instance.ErrNotFound):
+			return rest.NoKeyInstance(c.Response.Right)
+		case err != nil:
 			return err
 		}
 		name = in.Name
