@@ -51,8 +51,8 @@ func (a *api) addNotOffered() {
 	}
 	for end, why := range notOffered() {
 		for _, method := range notOfferedMethods() {
-			a.Add(rest.Route{Method: method, Path: "/instance/{i}/send/" + end, Auth: rest.InstanceBearer, Handle: refused(why)})
+			a.Add(rest.Route{Method: method, Path: "/instance/{i}/send/" + end, Auth: rest.InstanceBearer, Right: rest.AnyScope, Handle: refused(why)})
 		}
 	}
-	a.Mount(rest.Route{Path: callsPath, Auth: rest.PathBearer, Handle: refused(noCalls)})
+	a.Mount(rest.Route{Path: callsPath, Auth: rest.PathBearer, Right: rest.AnyScope, Handle: refused(noCalls)})
 }

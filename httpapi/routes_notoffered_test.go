@@ -31,3 +31,23 @@ func TestNotOfferedIs501ByEveryMethod(t *testing.T) {
 		}
 	}
 }
+
+func TestNotOfferedIs501ForEveryValidCredential(t *testing.T) {
+	r := newRig(t)
+	r.instance("a")
+	r.instance("b")
+	key := r.newKey(`{"name":"k","instances":["a"],"scopes":["metrics"],"recipients":["4915112345678"]}`).Key
+	r.api.KeyOpensInstances = true
+	for _, path := range []string{"/instance/a/send/buttons", "/message/sendList/a", "/call/offer/a"} {
+		wantError(t, r.with(key, "POST", path, `{}`), 501, codeNotOffered)
+		wantError(t, r.admin("POST", path, `{}`), 501, codeNotOffered)
+		wantError(t, r.with(key+"x", "POST", path, `{}`), 401, rest.CodeUnauthorized)
+	}
+	for _, name := range []string{"b", "nobody"} {
+		if e := wantError(t, r.with(key, "POST", "/instance/"+name+"/send/buttons", `{}`), 403, rest.CodeScope); strings.Contains(e.Messages[0], "scope") {
+			t.Errorf("another instance: %s", e.Messages)
+		}
+	}
+	r.api.KeyOpensInstances = false
+	wantError(t, r.admin("POST", "/call/offer/a", `{}`), 401, rest.CodeUnauthorized)
+}

@@ -54,7 +54,8 @@ func (s *Server) authorize(c *Call, r Route) (err error) {
 	}
 	cookie, signedIn := c.CookieOf()
 	// On a route that does not accept the GlobalApiKey, it does not hide another credential.
-	takesGlobal := r.Auth == GlobalKey || r.Auth == SignIn || r.Auth == AnyKey || r.Auth == InstanceBearer && s.KeyOpensInstances
+	ofInstance := r.Auth == InstanceBearer || r.Auth == PathBearer
+	takesGlobal := r.Auth == GlobalKey || r.Auth == SignIn || r.Auth == AnyKey || ofInstance && s.KeyOpensInstances
 	switch operator := takesGlobal && s.isOperator(c.Request.Header); {
 	case given && !operator:
 		if c.Key, err = c.FindKey(text); err != nil {
@@ -63,7 +64,7 @@ func (s *Server) authorize(c *Call, r Route) (err error) {
 		return c.openWithKey(r)
 	case signedIn && r.Auth != SignIn:
 		return c.openWithSession(r, cookie)
-	case operator && (r.Auth == InstanceBearer || r.Auth == AnyKey):
+	case operator && (ofInstance || r.Auth == AnyKey):
 		c.Operator = true
 		return c.openAsOperator(r)
 	}

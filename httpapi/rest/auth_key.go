@@ -122,7 +122,11 @@ func (c *Call) KeyInstance(name string, need Right) (Instance, error) {
 // NoKeyInstance is the answer to a key for an instance that it does not open, or that does
 // not exist.
 func NoKeyInstance(need Right) error {
-	return MissingScope("the key does not have the scope " + listed(need.Needs()) + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
+	lacks := "is not"
+	if scopes := need.Needs(); len(scopes) > 0 {
+		lacks = "does not have the scope " + listed(scopes)
+	}
+	return MissingScope("the key " + lacks + " for an instance of this name, or there is no such instance; GET /instance lists those of the key")
 }
 
 // operatorBinding stands for the operator's key in a session.
