@@ -101,7 +101,7 @@ var mayImport = map[string][]string{
 
 	"access":                    {"internal/budget", "internal/prune", "store", "store/schema", "event"},
 	"httpapi":                   {"access", "backup", "batch", "batch/mailing", "batch/record", "console/samples", "console/trouble", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi/alerts", "httpapi/batches", "httpapi/chats", "httpapi/deliveries", "httpapi/files", "httpapi/idempotency", "httpapi/instances", "httpapi/openapi", "httpapi/operator", "httpapi/ref", "httpapi/rest", "httpapi/sends", "httpapi/sockets", "httpapi/strict", "instance", "instance/pace", "instance/webhooks", "internal/loglevel", "internal/loglines", "internal/nesting", "internal/peers", "internal/sheet", "media", "messages", "store", "whatsapp/proxy", "cluster", "httpapi/standby", "batch/optout", "instance/erasure", "instance/later", "media/cache", "media/link", "media/kept"},
-	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "console/trouble", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "internal/loglevel", "internal/loglines", "internal/peers", "store", "cluster"},
+	"httpapi/operator":          {"access", "backup", "batch", "console/samples", "console/trouble", "event", "httpapi/openapi", "httpapi/rest", "httpapi/tokens", "instance", "instance/later", "internal/loglevel", "internal/loglines", "internal/peers", "store", "cluster"},
 	"httpapi/sockets":           {"access", "console/feed", "event", "httpapi/rest", "httpapi/tokens", "instance", "internal/peers"},
 	"httpapi/batches":           {"access", "batch", "batch/mailing", "batch/record", "dispatch", "event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "internal/plural", "internal/sheet", "media", "messages", "store", "batch/optout", "batch/paging"},
 	"httpapi/deliveries":        {"internal/nearest", "batch", "delivery", "delivery/logbook", "delivery/pull", "delivery/receivers", "delivery/outbox", "dispatch", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "instance/webhooks", "store"},
@@ -109,7 +109,7 @@ var mayImport = map[string][]string{
 	"httpapi/files":             {"event", "httpapi/openapi", "httpapi/rest", "instance", "media/cache", "media/display", "media/link", "messages", "store", "media/kept", "batch"},
 	"httpapi/chats":             {"event", "httpapi/openapi", "httpapi/ref", "httpapi/rest", "httpapi/strict", "instance", "instance/erasure", "media", "messages"},
 	"httpapi/instances":         {"internal/nearest", "access", "backup", "batch", "console/trouble", "event", "httpapi/openapi", "httpapi/rest", "httpapi/strict", "httpapi/tokens", "instance", "instance/pace", "instance/webhooks", "internal/plural", "media", "store", "whatsapp/proxy"},
-	"httpapi/ref":               {"event", "httpapi/rest", "media"},
+	"httpapi/ref":               {"event", "httpapi/rest", "media", "messages"},
 	"httpapi/rest":              {"internal/nearest", "access", "event", "httpapi/idempotency", "httpapi/openapi", "httpapi/strict", "httpapi/tokens", "internal/nesting", "internal/peers", "store"},
 	"httpapi/openapi":           {"event"},
 	"httpapi/openapi/witness":   {},
