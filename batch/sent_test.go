@@ -96,8 +96,8 @@ func TestFirstMessageOfAStoppedItemIsSent(t *testing.T) {
 	})
 }
 
-// TestFailedItemKeepsTheAddressItsFirstMessageHad has another number's account get the first of two messages.
-func TestFailedItemKeepsTheAddressItsFirstMessageHad(t *testing.T) {
+// TestFailedItemKeepsTheAddressOfItsMessage has another number's account get the first of two messages.
+func TestFailedItemKeepsTheAddressOfItsMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, newFleet(1, 2), nil)
 		defer r.stop()
