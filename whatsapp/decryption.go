@@ -2,6 +2,7 @@ package whatsapp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	wastore "go.mau.fi/whatsmeow/store"
@@ -33,8 +34,24 @@ func (d decryptions) DoDecryptionTxn(ctx context.Context, fn func(context.Contex
 	if err == nil || unread != nil || ctx.Err() != nil { // the last: the connection is gone already
 		return err
 	}
+	return d.again(err)
+}
+
+// again drops the connection, and returns err as an error after which the library does not
+// acknowledge the stanza: it comes again after the next login.
+func (d decryptions) again(err error) error {
 	d.unstored(err)
 	return fmt.Errorf("%w: %w", context.Canceled, err)
+}
+
+// GetOutgoingEvent implements [wastore.EventBuffer]. A device that could not decrypt a message asks
+// for it once more; it must not be taken for answered when the message could not be read.
+func (d decryptions) GetOutgoingEvent(ctx context.Context, chat, altChat types.JID, id types.MessageID) (format string, plaintext []byte, err error) {
+	format, plaintext, err = d.EventBuffer.GetOutgoingEvent(ctx, chat, altChat, id)
+	if err != nil && !errors.Is(err, device.ErrNoOutgoing) && ctx.Err() == nil {
+		err = d.again(err)
+	}
+	return format, plaintext, err
 }
 
 // ClearBufferedEventPlaintext implements [wastore.EventBuffer]. It rides on the commit

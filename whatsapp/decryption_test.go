@@ -3,9 +3,13 @@ package whatsapp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	wastore "go.mau.fi/whatsmeow/store"
+	"go.mau.fi/whatsmeow/types"
+
+	"postern/whatsapp/device"
 )
 
 // commits runs a decryption and returns the result of the commit.
@@ -20,6 +24,29 @@ func (c commits) DoDecryptionTxn(ctx context.Context, fn func(context.Context) e
 		return err
 	}
 	return c.err
+}
+
+func (c commits) GetOutgoingEvent(context.Context, types.JID, types.JID, types.MessageID) (string, []byte, error) {
+	return "", nil, c.err
+}
+
+// TestUnreadableRetryComesAgain: a request for a message that the device has not, or has no longer, is answered.
+func TestUnreadableRetryComesAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   error
+		again bool
+	}{
+		"found":     {},
+		"not there": {err: fmt.Errorf("%w: x", device.ErrNoOutgoing)},
+		"disk full": {err: errors.New("disk is full"), again: true},
+	} {
+		var reported error
+		d := decryptions{commits{err: tc.err}, func(err error) { reported = err }}
+		_, _, err := d.GetOutgoingEvent(t.Context(), types.JID{}, types.JID{}, "x")
+		if !errors.Is(err, tc.err) || errors.Is(err, context.Canceled) != tc.again || (reported != nil) != tc.again {
+			t.Errorf("%s: %v, reported %v", name, err, reported)
+		}
+	}
 }
 
 func TestUnstoredMessageComesAgain(t *testing.T) {

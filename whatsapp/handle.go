@@ -9,8 +9,10 @@ import (
 
 	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waE2E"
+	wastore "go.mau.fi/whatsmeow/store"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
+	"google.golang.org/protobuf/proto"
 
 	"postern/event"
 	"postern/whatsapp/translate"
@@ -34,8 +36,14 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 			ok = s.settled() // a redelivery would panic again
 		}
 	}()
+	if isIncoming(evt) && s.conn.isGivenUp() {
+		return false // it must not overtake one that is sent again
+	}
 	switch evt := evt.(type) {
 	case *events.Message:
+		if share := evt.RawMessage.GetProtocolMessage().GetAppStateSyncKeyShare(); share != nil && evt.Info.IsFromMe && evt.Info.Sender.Device == 0 && !s.keepKeys(cli, share) {
+			return false
+		}
 		if notice := historyNotice(evt); notice != nil {
 			s.sawPhone(phoneSign(evt.Info.MessageSource, evt.Info.Timestamp))
 			return s.keepNotice(cli, evt.Info.ID, notice) && s.settled()
@@ -59,6 +67,34 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 		s.skip(evt)
 	}
 	return ok
+}
+
+// isIncoming reports whether evt is a message or a receipt.
+func isIncoming(evt any) bool {
+	switch evt.(type) {
+	case *events.Message, *events.FBMessage, *events.Receipt:
+		return true
+	}
+	return false
+}
+
+// keepKeys stores the keys of the app state that the account's phone sends. The library does so
+// beside the handler, perhaps after the acknowledgement, and the phone sends them once.
+func (s *Session) keepKeys(cli *whatsmeow.Client, share *waE2E.AppStateSyncKeyShare) bool {
+	for _, key := range share.GetKeys() {
+		fingerprint, err := proto.Marshal(key.GetKeyData().GetFingerprint())
+		if err == nil {
+			err = cli.Store.AppStateKeys.PutAppStateSyncKey(context.Background(), key.GetKeyID().GetKeyID(), wastore.AppStateSyncKey{
+				Data: key.GetKeyData().GetKeyData(), Fingerprint: fingerprint, Timestamp: key.GetKeyData().GetTimestamp(),
+			})
+		}
+		if err != nil {
+			s.conn.log.Warn("keys of the app state not stored, requesting them again", "error", err)
+			s.abandon(fmt.Errorf("keys of the app state could not be stored: %w", err))
+			return false
+		}
+	}
+	return true
 }
 
 // phoneSign returns when the account's phone gave the sign that an event of a sender is, and zero for any other
@@ -112,7 +148,7 @@ func (s *Session) accountEvent(cli *whatsmeow.Client, evt any) (known, ok bool) 
 		evt.NewSettings = cli.GetPrivacySettings(context.Background())
 	}
 	if comesAgain(evt) && s.conn.isGivenUp() {
-		return true, false // it must not overtake an event that is sent again
+		return true, false
 	}
 	t := s.conn.translator(cli)
 	facts, known := t.Facts(evt)

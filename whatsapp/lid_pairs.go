@@ -40,6 +40,18 @@ func namesOf(other string) string {
 // notification of its creation is on the third level.
 const pairDepth = 3
 
+// depthOf returns how deep below a stanza its pairs can be trusted. WhatsApp writes the
+// attributes of a call and of its stage; what is below them is the caller's.
+func depthOf(n *waBinary.Node) int {
+	switch n.Tag {
+	case "notification":
+		return pairDepth
+	case "call":
+		return 1
+	}
+	return 0
+}
+
 // pairsOf returns the pairs that a stanza names.
 func pairsOf(n *waBinary.Node, depth int, pairs []wastore.LIDMapping) []wastore.LIDMapping {
 	for other, v := range n.Attrs {
@@ -84,13 +96,9 @@ func addPair(pairs []wastore.LIDMapping, of any, alt types.JID) []wastore.LIDMap
 // learnPairs stores the new pairs of a stanza before the stanza is handled. It runs on
 // the goroutine that reads; known pairs are looked up in memory.
 func (s *Session) learnPairs(lids wastore.LIDStore, n *waBinary.Node) {
-	depth := 0
-	if n.Tag == "notification" || n.Tag == "call" {
-		depth = pairDepth
-	}
 	ctx := context.Background()
 	var fresh []wastore.LIDMapping
-	for _, p := range pairsOf(n, depth, nil) {
+	for _, p := range pairsOf(n, depthOf(n), nil) {
 		if known, err := lids.GetLIDForPN(ctx, p.PN); err == nil && known.User != p.LID.User {
 			fresh = append(fresh, p)
 		}

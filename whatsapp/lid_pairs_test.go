@@ -37,6 +37,8 @@ func TestPairsOfStanzas(t *testing.T) {
 			node("participant", waBinary.Attrs{"jid": lid, "phone_number": pn})))), true},
 		"request to join": {node("notification", waBinary.Attrs{"from": bakers}, node("created_membership_requests", nil,
 			node("requested_user", waBinary.Attrs{"jid": pn, "lid": lid}))), true},
+		"inside a call":     {node("call", waBinary.Attrs{"from": lid}, node("offer", nil, node("x", waBinary.Attrs{"jid": lid, "phone_number": pn}))), false},
+		"inside a message":  {node("message", waBinary.Attrs{"from": lid}, node("x", waBinary.Attrs{"jid": lid, "phone_number": pn})), false},
 		"two numbers":       {node("receipt", waBinary.Attrs{"from": pn, "sender_pn": pn}), false},
 		"two LIDs":          {node("receipt", waBinary.Attrs{"from": lid, "sender_lid": lid}), false},
 		"a group":           {node("notification", waBinary.Attrs{"from": bakers, "lid": lid, "sender_pn": pn}), false},
@@ -45,7 +47,7 @@ func TestPairsOfStanzas(t *testing.T) {
 		"no user":           {node("receipt", waBinary.Attrs{"from": lid, "sender_pn": types.NewJID("", types.DefaultUserServer)}), false},
 		"another attribute": {node("receipt", waBinary.Attrs{"from": lid, "to": pn}), false},
 	} {
-		got := pairsOf(&tc.n, pairDepth, nil)
+		got := pairsOf(&tc.n, depthOf(&tc.n), nil)
 		if len(got) != 1 && tc.want || len(got) > 0 && !tc.want || tc.want && (got[0].LID != lid || got[0].PN != pn) {
 			t.Errorf("%s: %v", name, got)
 		}
