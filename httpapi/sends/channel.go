@@ -88,7 +88,7 @@ func (a *API) reactToPost(c *rest.Call, in *sendReactionRequest, content event.C
 
 // numberOfPost returns the newsletter's number of a stored post.
 func (a *API) numberOfPost(c *rest.Call, key event.MessageKey) (int, error) {
-	m, err := ref.FindByText(a.Messages, c.Instance.ID, key.ID)
+	m, err := ref.FindToWrite(c, a.Messages, ref.Message{KeyID: key.ID})
 	if err != nil {
 		return 0, err
 	}
