@@ -255,6 +255,7 @@ func accessCodes() []Code {
 		{Code: rest.CodeCSRF, Status: http.StatusForbidden, Meaning: "A request with a session cookie would change something, but lacks the session's x-postern-csrf.", Next: "Send csrf of GET /session in that header; programs should use a key instead of a cookie."},
 		{Code: rest.CodeRateLimited, Status: http.StatusTooManyRequests, Meaning: "A rate limit was reached: the requests of the scoped key per minute, the sessions started by the address, or the pairing codes requested by a portal link.", RetryAfter: retryLimit, Next: "Wait for Retry-After, or raise the rateLimit of the key."},
 		{Code: "PORTAL_NOT_FOUND", Status: http.StatusNotFound, Meaning: "The portal link does not exist, has expired, or the key or token that created it is no longer valid.", Next: "Create another with POST /instance/{i}/portal-link."},
+		{Code: instances.CodePortalNotAvailable, Status: http.StatusServiceUnavailable, Meaning: "The instance of the portal link cannot be paired now, for a reason that the customer can do nothing about.", Next: "Try again later. The operator finds the reason in the status of the instance, and in the log.", RetryAfter: retryDisk},
 		{Code: "KEY_NOT_FOUND", Status: http.StatusNotFound, Meaning: "There is no scoped key with this id.", Next: "GET /keys lists them."},
 		{Code: rest.CodeInvalidKeyRule, Status: http.StatusUnprocessableEntity, Meaning: "A scoped key breaks a rule.", Next: "Correct the fields that the messages name."},
 	}

@@ -78,7 +78,7 @@ func TestPortalLinkCannotForget(t *testing.T) {
 	token := r.instance("a")
 	path := r.portalPath(token, 60)
 	r.elsewhere()
-	wantError(t, r.with("", "GET", path+"/connect?network=forget", ""), 409, rest.CodeWrongNetwork)
+	wantError(t, r.with("", "GET", path+"/connect?network=forget", ""), 503, instances.CodePortalNotAvailable)
 	if r.line.wrong.Load() == nil {
 		t.Error("the account was removed")
 	}

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -115,6 +116,43 @@ func TestPortalLinkShowsOnlyNameStateAndPairing(t *testing.T) {
 	}
 	if own := text(t, r.with(token, "GET", "/instance/a/connect", "")); !strings.Contains(own, number) {
 		t.Errorf("with the token: %s", own)
+	}
+}
+
+// TestPortalLinkSaysNothingMeantForTheOperator: why an instance does not connect, and what to do about it.
+func TestPortalLinkSaysNothingMeantForTheOperator(t *testing.T) {
+	for name, set := range map[string]func(r *rig){
+		"a dial that fails": func(r *rig) { r.line.dialErr = errors.New("proxy secret.internal:1080: refused") },
+		"another network":   func(r *rig) { r.elsewhere() },
+		"moved": func(r *rig) {
+			if err := r.registry.Move(r.t.Context(), 1, ""); err != nil {
+				r.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			token := r.instance("a")
+			path := r.portalPath(token, 60)
+			set(r)
+			for _, res := range []*http.Response{r.open("GET", path+"/connect"), r.open("GET", path+"/state")} {
+				if res.StatusCode != 200 && res.StatusCode != 503 {
+					t.Error(res.Status)
+				}
+				said := text(t, res)
+				for _, word := range []string{"secret", "undo", "export", "moved", "whatsapp", "sandbox", "lastError"} {
+					if strings.Contains(said, word) {
+						t.Errorf("%s in %s", word, said)
+					}
+				}
+				if res.StatusCode == 503 && (!strings.Contains(said, instances.CodePortalNotAvailable) || res.Header.Get("Retry-After") == "") {
+					t.Errorf("Retry-After %q, %s", res.Header.Get("Retry-After"), said)
+				}
+			}
+			if own := r.as(token, "GET", "/instance/a/connect", ""); own.StatusCode < 400 || strings.Contains(text(t, own), instances.CodePortalNotAvailable) {
+				t.Errorf("with the token: %s", own.Status)
+			}
+		})
 	}
 }
 

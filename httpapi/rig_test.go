@@ -325,6 +325,7 @@ type line struct {
 	paired  atomic.Bool
 	online  atomic.Bool
 	silent  atomic.Bool // dials and tells nothing
+	dialErr error
 	wrong   atomic.Pointer[event.NetworkError]
 	phone   string
 	sent    event.Outgoing
@@ -387,6 +388,8 @@ func (l *line) Online() bool { return l.online.Load() }
 // Connect shows a QR code, or logs in if a phone is linked.
 func (l *line) Connect(ctx context.Context) error {
 	switch {
+	case l.dialErr != nil:
+		return l.dialErr
 	case l.silent.Load():
 		return nil
 	case l.paired.Load():

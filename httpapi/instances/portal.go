@@ -109,12 +109,46 @@ func (w notFoundWriter) Write(p []byte) (int, error) {
 // WriteHeader implements http.ResponseWriter.
 func (w notFoundWriter) WriteHeader(int) { w.ResponseWriter.WriteHeader(http.StatusNotFound) }
 
+// CodePortalNotAvailable is the code of all that keeps a link from pairing now and that only the operator
+// can change or look into.
+const CodePortalNotAvailable = "PORTAL_NOT_AVAILABLE"
+
+// forCustomer is h for the customer of a portal link, who learns neither why the instance does not connect nor
+// what an operator would do about it.
+func forCustomer(h rest.Handler) rest.Handler {
+	return func(c *rest.Call) error {
+		err := h(c)
+		if err == nil {
+			return nil
+		}
+		if r, known := c.AnswerTo(err); !known || !operatorOnly(r.Code) && (r.Status < 500 || r.Code == rest.CodeShuttingDown) {
+			return err
+		}
+		return rest.Refuse(http.StatusServiceUnavailable, CodePortalNotAvailable, "not available now; try again later")
+	}
+}
+
+// operatorOnly reports whether a customer can do nothing about a code below 500.
+func operatorOnly(code string) bool { return code == "INSTANCE_MOVED" || code == rest.CodeWrongNetwork }
+
+// forCustomerCodes returns the codes of a route with forCustomer.
+func forCustomerCodes(codes rest.Codes) rest.Codes {
+	shown := rest.Codes{CodePortalNotAvailable}
+	for _, code := range codes {
+		switch {
+		case operatorOnly(code), code == wrongNetworkConflict, code == "INSTANCE_NOT_CONNECTED", code == "CLIENT_OUTDATED":
+		default:
+			shown = append(shown, code)
+		}
+	}
+	return shown
+}
+
 // PortalState is all data that the page shows.
 type PortalState struct {
 	InstanceName     string              `json:"instanceName"`
 	State            string              `json:"state" doc:"open, connecting or close." example:"connecting"`
 	ConnectionStatus string              `json:"connectionStatus"`
-	LastError        *string             `json:"lastError" doc:"The last error; null when there was none." rules:"null"`
 	Passkey          *event.PasskeyState `json:"passkey,omitempty" doc:"The state of a passkey pairing; absent otherwise."`
 	ExpiresAt        event.Time          `json:"expiresAt" doc:"When the link expires." example:"$time"`
 	Title            string              `json:"title" doc:"The setting console.title." example:"Postern"`
@@ -128,7 +162,7 @@ func (a *API) showPortal(c *rest.Call) error {
 		return err
 	}
 	out := PortalState{
-		InstanceName: got.Record.Name, State: SocketState(got.Record.Status), ConnectionStatus: string(upper(got.Record.Status)), LastError: rest.OrNull(got.Record.LastError),
+		InstanceName: got.Record.Name, State: SocketState(got.Record.Status), ConnectionStatus: string(upper(got.Record.Status)),
 		ExpiresAt: event.At(c.Link.ExpiresAt), Title: a.Portal.Title, Accent: a.Portal.Accent, Logo: len(a.Portal.Logo) > 0,
 	}
 	if got.Passkey.Step != "" {

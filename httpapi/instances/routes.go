@@ -84,7 +84,7 @@ func (a *API) connectionRoutes() []rest.Route {
 	connect := rest.Route{
 		Method: "GET", Path: "/instance/{i}/connect", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: a.connect,
 		ID: "connectInstance", Summary: "Connect, and wait for the first code to scan or for the login.",
-		About: "The codes change every few seconds; the event `qrcode.updated` has each one.", Query: []string{"network"}, Out: rest.TypeOf[ConnectAnswer](), Codes: rest.Codes{"INSTANCE_MOVED", wrongNetworkConflict, "CONNECT_TIMEOUT", "CLIENT_OUTDATED"},
+		About: "The codes change every few seconds; the event `qrcode.updated` has each one.", Query: []string{"network"}, Out: rest.TypeOf[ConnectAnswer](), Codes: rest.Codes{"INSTANCE_MOVED", wrongNetworkConflict, "CONNECT_TIMEOUT", "INSTANCE_NOT_CONNECTED", "CLIENT_OUTDATED"},
 	}
 	start := connect
 	start.Method, start.ID = "POST", "startConnection"
@@ -178,11 +178,12 @@ func (a *API) portalRoutes() []rest.Route {
 		r := of[method+" /instance/{i}"+path]
 		r.ID, r.Summary, r.About, r.Query = id, summary, "As `"+r.Method+" "+r.Path+"`.", nil
 		r.Path, r.Auth, r.Right = "/portal/{token}"+path, rest.PortalLink, rest.Never
+		r.Handle, r.Codes = forCustomer(r.Handle), forCustomerCodes(r.Codes)
 		return r
 	}
 	code := by("POST", "/connect/code", "pairByPortal", "Ask for a code to type on a phone.")
 	code.About += " A link may request at most 5 codes in 15 minutes, all links of an instance together 20 a day."
-	code.Codes = append(slices.Clone(code.Codes), rest.CodeRateLimited, "DISK_FULL")
+	code.Codes = append(code.Codes, rest.CodeRateLimited)
 	return []rest.Route{
 		{
 			Method: "POST", Path: "/instance/{i}/portal-link", Auth: rest.InstanceBearer, Right: rest.ScopePair, Handle: rest.Audited("portal.create", a.makePortalLink),
@@ -209,8 +210,8 @@ func (a *API) portalRoutes() []rest.Route {
 		by("POST", "/connect/passkey/assertion", "answerPasskeyByPortal", "Submit the authenticator's answer."),
 		by("POST", "/connect/passkey/confirm", "confirmPasskeyByPortal", "Confirm that the code matches the one on the phone."),
 		{
-			Method: "DELETE", Path: "/portal/{token}/connect", Auth: rest.PortalLink, Right: rest.Never, Handle: a.giveUpPairing,
-			ID: "giveUpByPortal", Summary: "Cancel a pairing that is in progress. A linked account is not affected.", Status: http.StatusNoContent, Codes: rest.Codes{"ALREADY_CONNECTED"},
+			Method: "DELETE", Path: "/portal/{token}/connect", Auth: rest.PortalLink, Right: rest.Never, Handle: forCustomer(a.giveUpPairing),
+			ID: "giveUpByPortal", Summary: "Cancel a pairing that is in progress. A linked account is not affected.", Status: http.StatusNoContent, Codes: forCustomerCodes(rest.Codes{"ALREADY_CONNECTED"}),
 		},
 	}
 }

@@ -7,6 +7,7 @@ export default {
 "portal.linked.text": "Your WhatsApp account is linked with “{name}”. You can close this page.",
 "portal.over.title": "This link has expired",
 "portal.over": "Ask its sender for a new one.",
+"code.PORTAL_NOT_AVAILABLE": "Linking does not work now. Try again later, or tell the sender of this link.",
 "pair.title": "Connect {name}",
 "pair.lead": "Scan the code with the phone whose account is to be linked.",
 "pair.image": "Code to scan with WhatsApp",

@@ -7,6 +7,7 @@ export default {
 "portal.linked.text": "Su cuenta de WhatsApp está conectada con “{name}”. Puede cerrar esta página.",
 "portal.over.title": "Este enlace ha caducado",
 "portal.over": "Pida otro a quien se lo dio.",
+"code.PORTAL_NOT_AVAILABLE": "No se puede conectar ahora. Inténtelo más tarde o avise a quien le dio este enlace.",
 "pair.title": "Conectar {name}",
 "pair.lead": "Escanea el código con el teléfono cuya cuenta se va a vincular.",
 "pair.image": "Código para escanear con WhatsApp",

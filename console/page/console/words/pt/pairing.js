@@ -7,6 +7,7 @@ export default {
 "portal.linked.text": "Sua conta do WhatsApp está conectada com “{name}”. Você pode fechar esta página.",
 "portal.over.title": "Este link expirou",
 "portal.over": "Peça um novo a quem o enviou.",
+"code.PORTAL_NOT_AVAILABLE": "A conexão não funciona agora. Tente mais tarde ou avise quem enviou este link.",
 "pair.title": "Conectar {name}",
 "pair.lead": "Leia o código com o telefone cuja conta será vinculada.",
 "pair.image": "Código para ler com o WhatsApp",
