@@ -18,8 +18,9 @@ func secretPrefix(chat types.JID, id types.MessageID) []byte {
 	return store.Key(byte('X'), sized(chat.ToNonAD().String()), sized(id))
 }
 
-// PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a message
-// is kept. Inside [Container.Sending] it waits for the sessions.
+// PutMessageSecret implements [wastore.MsgSecretStore]. The first secret of a received
+// message is kept. Inside [Container.Sending] it waits for the sessions, and replaces
+// that of an earlier attempt, whose message had another one.
 func (a *account) PutMessageSecret(ctx context.Context, chat, sender types.JID, id types.MessageID, secret []byte) error {
 	return a.PutMessageSecrets(ctx, []wastore.MessageSecretInsert{{Chat: chat, Sender: sender, ID: id, Secret: secret}})
 }
@@ -30,7 +31,8 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 		return nil
 	}
 	now := uint64(max(0, a.c.store.Now().Unix()))
-	if rides(ctx) && sendingOf(ctx) == nil {
+	own := sendingOf(ctx) != nil
+	if rides(ctx) && !own {
 		return a.secretsLater(ctx, inserts, now)
 	}
 	return a.writeLater(ctx, func(x access) error {
@@ -40,7 +42,7 @@ func (a *account) PutMessageSecrets(ctx context.Context, inserts []wastore.Messa
 			if err != nil {
 				return err
 			}
-			if known != nil {
+			if known != nil && !own {
 				continue
 			}
 			if err := x.put(key, store.Key(now, in.Secret)); err != nil {

@@ -186,6 +186,33 @@ func TestASendThatFailsLeavesNothing(t *testing.T) {
 	check(t, s.PutSession(t.Context(), ada, []byte("no lock is held")))
 }
 
+// A send stores the sender key of a group, and what waits with it, before it has all that the message needs.
+func TestNextAttemptReplacesTheSecret(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	failed := errors.New("no network")
+	attempt := func(secret string, outcome error) error {
+		return f.container.Sending(t.Context(), nil, func(ctx context.Context) error {
+			check(t, s.PutMessageSecret(ctx, group, phone, "A", []byte(secret)))
+			check(t, s.PutSenderKey(ctx, group.String(), ada, []byte("key")))
+			return outcome
+		})
+	}
+	want := func(secret string) {
+		t.Helper()
+		got, _, err := s.GetMessageSecret(t.Context(), group, phone, "A")
+		wantBytes(t, "secret", got, err, []byte(secret))
+	}
+	if err := attempt("first", failed); !errors.Is(err, failed) {
+		t.Fatal(err)
+	}
+	want("first")
+	check(t, attempt("second", nil))
+	want("second")
+	check(t, s.PutMessageSecret(t.Context(), group, phone, "A", []byte("received")))
+	want("second")
+}
+
 // hold keeps the writer of the file busy until the returned function is called.
 func hold(t *testing.T, f *file) (release func()) {
 	t.Helper()
