@@ -199,9 +199,6 @@ type Outgoing struct {
 	Album       string   `json:",omitempty"` // id of the message of its chat that begins the album it is part of; empty: none
 	LinkPreview bool     `json:",omitempty"` // show a preview of the first link of a text, read from its page
 
-	// Timer is the disappearing timer of the chat; nil: none.
-	Timer *ChatTimer `json:"-"`
-
 	By     Sender  `json:"-"`
 	Series *Series `json:"-"` // the messages that it belongs to; nil: none
 	Holder string  `json:"-"` // holder of its reservation within the instance's limits; empty: none
@@ -215,6 +212,10 @@ type Outgoing struct {
 	// has come: no other of the instance's messages leaves before it returns. Its
 	// error, which the send returns, keeps the message from being sent.
 	Turn func(context.Context) error `json:"-"`
+
+	// Timer, when set, is called once, after Turn, and returns the disappearing timer of the
+	// chat; nil: none. Its error, which the send returns, keeps the message from being sent.
+	Timer func() (*ChatTimer, error) `json:"-"`
 
 	// Leaving, when set, is called once, when all is prepared, the message's turn
 	// has come and nothing of it has been sent. Its error, which the send returns

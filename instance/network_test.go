@@ -102,6 +102,7 @@ type session struct {
 	prepare        func()                      // is what goes on between the limits and the wire
 	departed       func()                      // the bytes have left
 	turn           func(context.Context) error // waits for the turn of a send; nil: it comes at once
+	timer          *event.ChatTimer            // of the last message that left
 	busy           chan struct{}               // closed when no message is on its way any more; nil: none is
 }
 
@@ -204,6 +205,15 @@ func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 		if err := out.Turn(ctx); err != nil {
 			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
 		}
+	}
+	if out.Timer != nil {
+		timer, err := out.Timer()
+		if err != nil {
+			return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
+		}
+		s.mu.Lock()
+		s.timer = timer
+		s.mu.Unlock()
 	}
 	if out.Leaving != nil {
 		if err := out.Leaving(); err != nil {

@@ -32,9 +32,7 @@ func (s *Supervisor) Send(ctx context.Context, id int64, out event.Outgoing) (ev
 	if out, err = s.address(ctx, k, id, out); err != nil {
 		return event.Sent{}, err
 	}
-	if out.Timer, err = s.timerOf(id, out.To); err != nil {
-		return event.Sent{}, fmt.Errorf("%w: %w", event.ErrSendRefused, err)
-	}
+	out.Timer = func() (*event.ChatTimer, error) { return s.timerOf(id, out.To) }
 	pass, err := s.pace(id, &out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("instance %d: %w", id, err)

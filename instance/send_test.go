@@ -101,3 +101,14 @@ func TestSendWithUnreadableSessionReturnsErrNotConnected(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTimerIsReadWhenTheMessageLeaves(t *testing.T) {
+	connected(t, func(r *rig, id int64, s *session) {
+		s.turn = func(ctx context.Context) error {
+			return r.archive.LearnTimers(ctx, id, []event.ChatTimer{{Chat: []string{hello.To}, Seconds: 604800, Set: 2, At: 2}})
+		}
+		if _, err := r.sup.Send(bg, id, hello); err != nil || s.timer == nil || s.timer.Seconds != 604800 {
+			t.Errorf("the message has the timer %+v, %v", s.timer, err)
+		}
+	})
+}

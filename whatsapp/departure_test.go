@@ -1,6 +1,7 @@
 package whatsapp
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -58,5 +59,24 @@ func TestRepeatedBytesDepartAgain(t *testing.T) {
 	reads(t, ada, "twice")
 	if left != 2 {
 		t.Errorf("left %d times", left)
+	}
+}
+
+func TestTimerIsThatAfterTheTurn(t *testing.T) {
+	r := newRig(t)
+	r.pair()
+	ada := r.contact()
+	const day, week = 86400, 604800
+	timer := event.ChatTimer{Seconds: day}
+	out := event.Outgoing{
+		ID: NewMessageID(), To: ada.JID().String(), Content: event.Content{Text: &event.TextContent{Text: "timed"}},
+		Turn:  func(context.Context) error { timer.Seconds = week; return nil },
+		Timer: func() (*event.ChatTimer, error) { return &timer, nil },
+	}
+	if _, err := r.session.Send(t.Context(), out); err != nil {
+		t.Fatal(err)
+	}
+	if got := reads(t, ada, "timed").Message.GetExtendedTextMessage().GetContextInfo().GetExpiration(); got != week {
+		t.Errorf("the message disappears after %d s", got)
 	}
 }

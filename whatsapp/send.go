@@ -73,6 +73,9 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if err != nil {
 		return event.Sent{}, certain(err)
 	}
+	if ready.message, err = withTimer(ready.message, out); err != nil {
+		return event.Sent{}, certain(err)
+	}
 	resp, err := s.transmit(ctx, now, to, ready, out)
 	if err != nil {
 		return event.Sent{}, fmt.Errorf("send %s: %w", out.ID, classify(resp, err))
@@ -198,9 +201,6 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 	if err != nil {
 		return nil, 0, err
 	}
-	if m, err = withTimer(m, out); err != nil {
-		return nil, 0, err
-	}
 	addSecret(m, out.Content)
 	if out.Album != "" {
 		if err := associate(m, own, out); err != nil {
@@ -232,11 +232,15 @@ func (s *sender) prepareMessage(ctx context.Context, cli *whatsmeow.Client, to t
 
 // withTimer returns a message with the disappearing timer of its chat, without which the recipient's phone
 // says that it does not disappear. Reactions, deletions and statuses have none, and an edit repeats that of
-// the original.
+// the original. The timer is that of the moment: much time may have passed since the message was prepared.
 func withTimer(m *waE2E.Message, out event.Outgoing) (*waE2E.Message, error) {
-	c, t := out.Content, out.Timer
-	if t == nil || !c.Plain() || c.Status != nil {
+	c := out.Content
+	if out.Timer == nil || !c.Plain() || c.Status != nil {
 		return m, nil
+	}
+	t, err := out.Timer()
+	if err != nil || t == nil {
+		return m, err
 	}
 	info := &waE2E.ContextInfo{Expiration: &t.Seconds}
 	if t.Set > 0 {
