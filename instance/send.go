@@ -120,8 +120,7 @@ func (s *Supervisor) SetTimer(ctx context.Context, id int64, chat, messageID str
 			err = account.ChangeSettings(ctx, chat, event.GroupSettings{EphemeralDuration: new(int64(seconds))})
 		}
 	} else if err == nil {
-		timer.Set = s.reg.cfg.Store.Now().Unix()
-		chat, timer.At, err = s.setTimer(ctx, id, chat, messageID, event.TimerContent{Seconds: seconds, Set: timer.Set})
+		chat, timer, err = s.setTimer(ctx, id, chat, messageID, seconds)
 	}
 	if err != nil {
 		return chat, err
@@ -131,16 +130,21 @@ func (s *Supervisor) SetTimer(ctx context.Context, id int64, chat, messageID str
 	return chat, s.reg.cfg.Messages.LearnTimers(context.WithoutCancel(ctx), id, []event.ChatTimer{timer})
 }
 
-// setTimer sends the setting of a person's chat. It returns the address of the account that got it, and when, by
-// WhatsApp's clock.
-func (s *Supervisor) setTimer(ctx context.Context, id int64, chat, messageID string, c event.TimerContent) (to string, at int64, err error) {
+// setTimer sends the setting of a person's chat. It returns the address of the account that got it, and the setting
+// that was made.
+func (s *Supervisor) setTimer(ctx context.Context, id int64, chat, messageID string, seconds uint32) (to string, made event.ChatTimer, err error) {
 	to = chat
-	found := func(_ context.Context, jid string) error { to = jid; return nil }
-	sent, err := s.Send(ctx, id, event.Outgoing{ID: messageID, To: chat, Content: event.Content{Timer: &c}, Found: found})
-	if err != nil {
-		return to, 0, err
+	content := event.TimerContent{Seconds: seconds}
+	found := func(_ context.Context, jid string) (err error) {
+		to = jid
+		content.Set, err = s.reg.cfg.Messages.TimeOfSetting(id, s.namesOf(jid))
+		return err
 	}
-	return to, sent.Message.MessageTimestamp, nil
+	sent, err := s.Send(ctx, id, event.Outgoing{ID: messageID, To: chat, Content: event.Content{Timer: &content}, Found: found})
+	if err != nil {
+		return to, made, err
+	}
+	return to, event.ChatTimer{Seconds: seconds, Set: content.Set, At: sent.Message.MessageTimestamp}, nil
 }
 
 // Keeping describes how a sent message is stored.

@@ -112,3 +112,20 @@ func TestTimerIsReadWhenTheMessageLeaves(t *testing.T) {
 		}
 	})
 }
+
+// The clock of the bubble is years behind that of the network.
+func TestOwnTimerWinsWithAClockBehind(t *testing.T) {
+	connected(t, func(r *rig, id int64, _ *session) {
+		const chat = "4915112345678@s.whatsapp.net"
+		former := event.ChatTimer{Chat: []string{chat}, Seconds: 86400, Set: 1_699_999_000, At: 1_699_999_000}
+		if err := r.archive.LearnTimers(bg, id, []event.ChatTimer{former}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.sup.SetTimer(bg, id, chat, "T", 604800); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := r.archive.TimerOf(id, []string{chat}); err != nil || got == nil || got.Seconds != 604800 {
+			t.Errorf("the timer is %+v, %v", got, err)
+		}
+	})
+}

@@ -88,6 +88,23 @@ func (a *Archive) TimerOf(instance int64, names []string) (*event.ChatTimer, err
 	return &event.ChatTimer{Chat: names, Seconds: r.Seconds, Set: r.Set, At: r.At}, nil
 }
 
+// TimeOfSetting returns when a setting of a chat's timer that is made now says that it was made, in Unix seconds:
+// after the former one, even if the clock of this machine is behind that which the former one was made by.
+func (a *Archive) TimeOfSetting(instance int64, names []string) (at int64, err error) {
+	at = a.cfg.Store.Now().Unix()
+	err = a.cfg.Store.View(func(tx *store.Tx) error {
+		former, found, err := timer(tx, instance, names)
+		if found {
+			at = max(at, former.made()+1)
+		}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("disappearing timer of a chat of instance %d: %w", instance, err)
+	}
+	return at, nil
+}
+
 // Timers returns what a commit does to keep the settings that are newer than those it has, nil if none is.
 func (a *Archive) Timers(instance int64, all []event.ChatTimer) (keep func(tx *store.Tx) error, err error) {
 	if len(all) == 0 {
