@@ -33,13 +33,13 @@ func (s *sender) toAudience(ctx context.Context, cli *whatsmeow.Client, out even
 		if err != nil {
 			return ctx, err
 		}
-		for _, address := range s.addressesOf(bounded, cli, jid) {
+		for _, address := range s.addressesOf(jid) {
 			asked[address] = true
 		}
 	}
 	if privacy[0].Type == types.StatusPrivacyTypeBlacklist {
 		for _, hidden := range privacy[0].List {
-			for _, address := range s.addressesOf(bounded, cli, hidden) {
+			for _, address := range s.addressesOf(hidden) {
 				delete(asked, address)
 			}
 		}
@@ -54,7 +54,7 @@ func (s *sender) toAudience(ctx context.Context, cli *whatsmeow.Client, out even
 			continue
 		}
 		shown[jid] = info
-		for _, address := range s.addressesOf(bounded, cli, jid) { // one message for each person
+		for _, address := range s.addressesOf(jid) { // one message for each person
 			delete(asked, address)
 		}
 	}
@@ -64,16 +64,26 @@ func (s *sender) toAudience(ctx context.Context, cli *whatsmeow.Client, out even
 	return device.WithContacts(ctx, shown), nil
 }
 
-// addressesOf returns the known addresses of a person.
-func (s *sender) addressesOf(ctx context.Context, cli *whatsmeow.Client, jid types.JID) []types.JID {
-	jid = jid.ToNonAD()
-	all := []types.JID{jid}
-	twin := func(ctx context.Context, of types.JID) (types.JID, error) { return cli.Store.LIDs.GetLIDForPN(ctx, of) }
-	if jid.Server == types.HiddenUserServer {
-		twin = func(ctx context.Context, of types.JID) (types.JID, error) { return cli.Store.LIDs.GetPNForLID(ctx, of) }
-	}
-	if other, err := twin(ctx, jid); err == nil && !other.IsEmpty() {
-		all = append(all, other.ToNonAD())
+// addressesOf returns the known addresses of a person, those that WhatsApp answered a look-up with among them.
+func (s *sender) addressesOf(jid types.JID) []types.JID {
+	all := []types.JID{jid.ToNonAD()}
+	for _, name := range s.conn.cfg.Devices.AddressesOf(all[0].String()) {
+		if other, err := types.ParseJID(name); err == nil && other != all[0] {
+			all = append(all, other)
+		}
 	}
 	return all
+}
+
+// answered returns the address of the account that WhatsApp answered a look-up of a number with, jid itself if no
+// other is kept.
+func (s *sender) answered(jid types.JID) types.JID {
+	a, kept := s.conn.cfg.Devices.AnswerTo(jid.User)
+	switch {
+	case !kept || jid.Server != types.DefaultUserServer || a.Number == jid.User:
+		return jid
+	case a.Number != "":
+		return types.NewJID(a.Number, types.DefaultUserServer)
+	}
+	return types.NewJID(a.LID, types.HiddenUserServer)
 }

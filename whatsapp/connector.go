@@ -41,8 +41,9 @@ type Devices interface {
 	Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error)
 	TakeBack(ctx context.Context, instance int64, kind string) error
 	// AnswerTo returns the kept answer to a look-up of a number. KeepAnswers keeps answers, by
-	// number.
+	// number. AddressesOf returns the JIDs of the person at a JID, by the answers too.
 	AnswerTo(number string) (device.Answer, bool)
+	AddressesOf(jid string) []string
 	KeepAnswers(ctx context.Context, fresh map[string]device.Answer) error
 	// Sending calls send with the context for one SendMessage of the library, and
 	// returns its error. The store may combine the writes made with that context.

@@ -14,8 +14,8 @@ import (
 )
 
 // mention returns the JIDs of the people that a message mentions, as its chat writes them, and puts them into
-// its text: in a group whose members address each other by LID, the number behind an @ becomes the LID. In a
-// group each must be a member. Errors: event.ErrNotAMember.
+// its text: in a group whose members address each other by LID, the number behind an @ becomes the LID, and
+// anywhere that of the account which WhatsApp answered a look-up with. In a group each must be a member. Errors: event.ErrNotAMember.
 func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JID, who []string, m *waE2E.Message) (all []string, err error) {
 	if to.Server != types.GroupServer {
 		for _, name := range who {
@@ -23,7 +23,11 @@ func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JI
 			if err != nil {
 				return nil, err
 			}
-			all = append(all, jid.String())
+			account := s.answered(jid)
+			all = append(all, account.String())
+			if account != jid {
+				rename(m, jid.User, account.User)
+			}
 		}
 		return distinct(all), nil
 	}

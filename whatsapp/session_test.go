@@ -33,6 +33,7 @@ func (noDevices) Load(context.Context, int64) (device.Saved, error) { return dev
 func (noDevices) Recall(context.Context, int64) (device.Saved, error)         { return device.Saved{}, nil }
 func (noDevices) Accepted(context.Context, int64) error                       { return nil }
 func (noDevices) AnswerTo(string) (a device.Answer, ok bool)                  { return }
+func (noDevices) AddressesOf(string) (jids []string)                          { return }
 func (noDevices) KeepAnswers(context.Context, map[string]device.Answer) error { return nil }
 func (noDevices) Settle(int64) error                                          { return nil }
 func (noDevices) Delete(context.Context, int64) error                         { return nil }

@@ -51,6 +51,16 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 	}
 }
 
+func TestDirectMentionNamesTheAccountThatAnswered(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	register(t, s, askedNumber, registeredNumber)
+	s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), fmt.Sprintf(`{"number":%q,"textMessage":{"text":"hello"}}`, askedNumber)), `{}`)
+	a := s.PostJSON(t, s.Fill("/instance/$name/send/text"), s.Fill(fmt.Sprintf(`{"number":"$anne","textMessage":{"text":"ask @%s"},"options":{"mentions":[%[1]q]}}`, askedNumber)))
+	m := s.Sent(t, 0, a, `{}`)
+	s.DecryptedAs(t, rig.AnneNumber, m.KeyID, fmt.Sprintf(`{"extendedTextMessage":{"text":"ask @%s","contextInfo":{"mentionedJID":["%[1]s@s.whatsapp.net"]}}}`, registeredNumber))
+}
+
 // TestPresenceAutoTakesTheTimeOfTheText: a letter takes a tenth of a second, and a message a second at least.
 func TestPresenceAutoTakesTheTimeOfTheText(t *testing.T) {
 	t.Parallel()

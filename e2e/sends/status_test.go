@@ -87,3 +87,15 @@ func TestStatusForAnAudience(t *testing.T) {
 	refused(t, post(`"not a number"`), http.StatusUnprocessableEntity, "INVALID_RECIPIENT")
 	refused(t, post(strings.TrimSuffix(strings.Repeat(`"$anne",`, 5001), ",")), http.StatusUnprocessableEntity, "INVALID_MESSAGE")
 }
+
+// TestAudienceIsFoundByEverySpelling has a contact saved in one spelling and the audience in the other.
+func TestAudienceIsFoundByEverySpelling(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	register(t, s, askedNumber, registeredNumber)
+	contactsOf(t, s, registeredNumber)
+	s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), fmt.Sprintf(`{"number":%q,"textMessage":{"text":"hello"}}`, askedNumber)), `{}`)
+	a := s.PostJSON(t, s.Fill("/instance/$name/send/status"), fmt.Sprintf(`{"statusMessage":{"text":"for some","audience":[%q]}}`, askedNumber))
+	m := s.Sent(t, 0, a, `{"keyRemoteJid":"status@broadcast"}`)
+	s.DecryptedAs(t, registeredNumber, m.KeyID, `{"extendedTextMessage":{"text":"for some"}}`)
+}
