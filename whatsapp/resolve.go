@@ -62,43 +62,78 @@ func (s *Session) Resolve(ctx context.Context, jid string) (string, error) {
 // library asks for the same metadata before that message, and keeps them, so that this costs no request.
 func (s *Session) meetGroup(ctx context.Context, group types.JID) {
 	cli := s.conn.client()
-	if !s.conn.isOnline() || !s.sender.groups.first(cli, group) {
+	if !s.conn.isOnline() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.conn.cfg.SendTimeout)
 	defer cancel()
-	info, err := cli.GetGroupInfo(ctx, group)
-	if err != nil {
-		s.sender.groups.forget(group) // the send says what is wrong
-		return
-	}
-	s.facts.learn(translate.GroupTimer(info))
+	s.sender.groups.meet(ctx, cli, group, func() error {
+		info, err := cli.GetGroupInfo(ctx, group)
+		if err == nil {
+			s.facts.learn(translate.GroupTimer(info))
+		}
+		return err // the send says what is wrong
+	})
 }
 
 // groupsMet are the groups that a connection has sent to.
 type groupsMet struct {
 	mu  sync.Mutex
 	on  *whatsmeow.Client
-	all map[types.JID]struct{}
+	all map[types.JID]*meeting
 }
 
-// first reports whether it is the first call for a group on the connection of a client.
-func (g *groupsMet) first(cli *whatsmeow.Client, group types.JID) bool {
+// meeting is one look-up of a group.
+type meeting struct {
+	ended chan struct{}
+	err   error // once it has ended
+}
+
+// meet calls ask once for each group on the connection of a client. Other calls for the group wait for it; if it
+// fails, one of them asks again.
+func (g *groupsMet) meet(ctx context.Context, cli *whatsmeow.Client, group types.JID, ask func() error) {
+	for {
+		m, first := g.meeting(cli, group)
+		if first {
+			m.err = ask()
+			close(m.ended)
+			return
+		}
+		select {
+		case <-m.ended:
+		case <-ctx.Done():
+			return
+		}
+		if m.err == nil {
+			return
+		}
+	}
+}
+
+// meeting returns the look-up of a group, and whether the caller makes it: it is the first on the connection of a
+// client, or the former one failed.
+func (g *groupsMet) meeting(cli *whatsmeow.Client, group types.JID) (m *meeting, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.on != cli {
-		g.on, g.all = cli, map[types.JID]struct{}{}
+		g.on, g.all = cli, map[types.JID]*meeting{}
 	}
-	_, met := g.all[group]
-	g.all[group] = struct{}{}
-	return !met
+	if m = g.all[group]; m != nil && !m.failed() {
+		return m, false
+	}
+	m = &meeting{ended: make(chan struct{})}
+	g.all[group] = m
+	return m, true
 }
 
-// forget lets the next call of first for a group be the first again.
-func (g *groupsMet) forget(group types.JID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.all, group)
+// failed reports whether a look-up has ended with an error.
+func (m *meeting) failed() bool {
+	select {
+	case <-m.ended:
+		return m.err != nil
+	default:
+		return false
+	}
 }
 
 // learn reports timers of chats. One that is not stored is read again later.

@@ -1,9 +1,14 @@
 package whatsapp
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
+	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/types"
 
 	"postern/event"
@@ -119,4 +124,36 @@ func TestMessageToTheAskedNumberReachesNoDevice(t *testing.T) {
 			t.Error("a message to a number without devices arrived")
 		}
 	}
+}
+
+func TestSendWaitsForTheLookUpOfAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g groupsMet
+		cli := new(whatsmeow.Client)
+		group := types.NewJID("120363000000000001", types.GroupServer)
+		failed := errors.New("no answer")
+		answers := make(chan error)
+		var asked, went atomic.Int32
+		for range 4 {
+			go func() {
+				g.meet(t.Context(), cli, group, func() error { asked.Add(1); return <-answers })
+				went.Add(1)
+			}()
+		}
+		hurried, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, step := range []struct {
+			answer      error
+			asked, went int32
+		}{{failed, 2, 1}, {failed, 3, 2}, {nil, 3, 4}} {
+			synctest.Wait()
+			g.meet(hurried, cli, group, func() error { t.Error("asked by two at once"); return nil })
+			answers <- step.answer
+			synctest.Wait()
+			if asked.Load() != step.asked || went.Load() != step.went {
+				t.Errorf("after %v, %d asked and %d went on; want %+v", step.answer, asked.Load(), went.Load(), step)
+			}
+		}
+		g.meet(t.Context(), cli, group, func() error { t.Error("a group that was met is asked for"); return nil })
+	})
 }
