@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.mau.fi/whatsmeow"
@@ -14,8 +15,8 @@ import (
 )
 
 // mention returns the JIDs of the people that a message mentions, as its chat writes them, and puts them into
-// its text: in a group whose members address each other by LID, the number behind an @ becomes the LID, and
-// anywhere that of the account which WhatsApp answered a look-up with. In a group each must be a member. Errors: event.ErrNotAMember.
+// its text: behind an @, any address of a person becomes that JID's. In a group, whose members may address each
+// other by LID, each must be a member. Errors: event.ErrNotAMember.
 func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JID, who []string, m *waE2E.Message) (all []string, err error) {
 	if to.Server != types.GroupServer {
 		for _, name := range who {
@@ -25,9 +26,7 @@ func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JI
 			}
 			account := s.answered(jid)
 			all = append(all, account.String())
-			if account != jid {
-				rename(m, jid.User, account.User)
-			}
+			rename(m, s.addressesOf(jid), account.User)
 		}
 		return distinct(all), nil
 	}
@@ -44,15 +43,13 @@ func (s *sender) mention(ctx context.Context, cli *whatsmeow.Client, to types.JI
 		if err != nil {
 			return nil, err
 		}
-		member := s.memberOf(cli, info, jid)
+		member, also := s.memberOf(info, jid)
 		if member.IsEmpty() {
 			strangers = append(strangers, name)
 			continue
 		}
 		all = append(all, member.String())
-		if member.User != jid.User {
-			rename(m, jid.User, member.User)
-		}
+		rename(m, also, member.User)
 	}
 	if strangers != nil {
 		return nil, fmt.Errorf("%w: %s", event.ErrNotAMember, strings.Join(strangers, ", "))
@@ -71,32 +68,31 @@ func distinct(all []string) (once []string) {
 	return once
 }
 
-// memberOf returns the address of a person in a group, empty if they are no member.
-func (s *sender) memberOf(cli *whatsmeow.Client, info *types.GroupInfo, who types.JID) types.JID {
-	names := []types.JID{who}
-	if twin := translate.AddressBook(cli.Store)(who); !twin.IsEmpty() {
-		names = append(names, twin)
-	}
-	if a, kept := s.conn.cfg.Devices.AnswerTo(who.User); kept && who.Server == types.DefaultUserServer {
-		if jid, err := types.ParseJID(a.JID()); err == nil {
-			names = append(names, jid)
-		}
-	}
+// memberOf returns the address of a person in a group, empty if they are no member, and all known addresses of them.
+func (s *sender) memberOf(info *types.GroupInfo, who types.JID) (member types.JID, all []types.JID) {
+	names := s.addressesOf(who)
 	for _, p := range info.Participants {
-		for _, name := range names {
-			if p.JID.ToNonAD() == name || p.LID.ToNonAD() == name || p.PhoneNumber.ToNonAD() == name {
-				return p.JID.ToNonAD()
+		here := [...]types.JID{p.JID.ToNonAD(), p.LID.ToNonAD(), p.PhoneNumber.ToNonAD()}
+		if !slices.ContainsFunc(names, func(n types.JID) bool { return n == here[0] || n == here[1] || n == here[2] }) {
+			continue
+		}
+		for _, name := range here {
+			if !name.IsEmpty() {
+				names = append(names, s.addressesOf(name)...)
 			}
 		}
+		return here[0], names
 	}
-	return types.EmptyJID
+	return types.EmptyJID, nil
 }
 
-// rename replaces the user behind an @ in the text or the caption of a message.
-func rename(m *waE2E.Message, from, to string) {
+// rename replaces the users of addresses behind an @ in the text or the caption of a message.
+func rename(m *waE2E.Message, from []types.JID, to string) {
 	for _, text := range textsOf(m) {
-		if *text != nil {
-			*text = new(renamed(**text, from, to))
+		for _, jid := range from {
+			if *text != nil && jid.User != to {
+				*text = new(renamed(**text, jid.User, to))
+			}
 		}
 	}
 }

@@ -25,6 +25,8 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"extendedTextMessage":{"text":"@$anneUser, see @49151555000021 and @$anneUser","contextInfo":{"mentionedJID":["$anneLID"]}}}`)
 	m = s.Sent(t, 0, send("media", `{"chat":"$all.group","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"by @$anne"},"options":{"mentions":["$anneLID","$anne"]}}`), `{}`)
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"imageMessage":{"contextInfo":{"mentionedJID":["$anneLID"]}}}`)
+	m = s.Sent(t, 0, send("text", `{"chat":"$all.group",`+text+`,"options":{"mentions":["$anneLID"]}}`), `{}`)
+	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"extendedTextMessage":{"text":"@$anneUser, see @49151555000021 and @$anneUser","contextInfo":{"mentionedJID":["$anneLID"]}}}`)
 	m = s.Sent(t, 0, send("text", `{"number":"$anne","textMessage":{"text":"ask @$bob"},"options":{"mentions":["$bob","+$bob"]}}`), `{}`)
 	s.DecryptedAs(t, rig.AnneNumber, m.KeyID, `{"extendedTextMessage":{"text":"ask @$bob","contextInfo":{"mentionedJID":["$bob@s.whatsapp.net"]}}}`)
 	before := len(textsOf(s, rig.BobNumber))
@@ -49,6 +51,19 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 	if n := len(textsOf(s, rig.BobNumber)); n != before {
 		t.Errorf("%d refused messages arrived", n-before)
 	}
+}
+
+// TestMentionByLIDReplacesTheAskedNumber has in the text a number that WhatsApp answers with another account.
+func TestMentionByLIDReplacesTheAskedNumber(t *testing.T) {
+	t.Parallel()
+	s := rig.NewSendScene(t)
+	register(t, s, askedNumber, registeredNumber)
+	phone, _ := s.Sandbox.Phone(registeredNumber)
+	s.Do(t, rig.Act("$own", fmt.Sprintf(`{"do":"group-create","subject":"Both","participants":["$anne",%q]}`, registeredNumber)).As("both"))
+	s.Sent(t, 0, s.PostJSON(t, s.Fill("/instance/$name/send/text"), fmt.Sprintf(`{"number":%q,"textMessage":{"text":"hello"}}`, askedNumber)), `{}`)
+	a := s.PostJSON(t, s.Fill("/instance/$name/send/text"), s.Fill(fmt.Sprintf(`{"chat":"$both.group","textMessage":{"text":"ask @%s or @%s"},"options":{"mentions":[%q]}}`, askedNumber, registeredNumber, phone.LID())))
+	m := s.Sent(t, 0, a, `{}`)
+	s.DecryptedAs(t, rig.AnneNumber, m.KeyID, fmt.Sprintf(`{"extendedTextMessage":{"text":"ask @%s or @%[1]s","contextInfo":{"mentionedJID":[%[2]q]}}}`, phone.LID().User, phone.LID()))
 }
 
 func TestDirectMentionNamesTheAccountThatAnswered(t *testing.T) {
