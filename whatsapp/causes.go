@@ -152,6 +152,14 @@ func changed(t translate.Translator, evt any) (keys []string) {
 		return []string{changeKey(appstate.IndexMute, evt.JID.String())}
 	case *events.Star:
 		return []string{changeKey(appstate.IndexStar, evt.ChatJID.String(), evt.MessageID, indexFlag(evt.IsFromMe))}
+	case *events.MarkChatAsRead:
+		return []string{changeKey(appstate.IndexMarkChatAsRead, evt.JID.String())}
+	case *events.DeleteChat:
+		return []string{changeKey(appstate.IndexDeleteChat, evt.JID.String())}
+	case *events.DeleteForMe:
+		return []string{changeKey(appstate.IndexDeleteMessageForMe, evt.ChatJID.String(), evt.MessageID, indexFlag(evt.IsFromMe))}
+	case *events.PushNameSetting:
+		return []string{changeKey(appstate.IndexSettingPushName)}
 	case *events.LabelEdit:
 		return []string{changeKey(appstate.IndexLabelEdit, evt.LabelID)}
 	case *events.LabelAssociationChat:
@@ -182,10 +190,15 @@ func changes(patch appstate.PatchInfo) (keys []string) {
 	return keys
 }
 
-// stateKey is the key of a change of app state.
+// stateKey is the key of a change of app state: of its index, what its event shows.
 func stateKey(index []string) string {
-	if len(index) > 4 && index[0] == appstate.IndexStar {
-		index = index[:4] // the sender follows from the message
+	if len(index) > 0 {
+		switch index[0] {
+		case appstate.IndexStar, appstate.IndexDeleteMessageForMe:
+			index = index[:min(4, len(index))] // the sender follows from the message
+		case appstate.IndexDeleteChat:
+			index = index[:min(2, len(index))] // its files are deleted or not
+		}
 	}
 	return changeKey(index...)
 }

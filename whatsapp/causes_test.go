@@ -26,11 +26,17 @@ func TestChangeEventHasTheRequestID(t *testing.T) {
 		kind event.Kind
 		do   func(context.Context) error
 	}{
-		"archive": {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Archive(ctx, chat, true, event.LastMessage{}) }},
+		"archive": {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Archive(ctx, chat, false, event.LastMessage{}) }}, // true unpins it, too
 		"pin":     {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Pin(ctx, chat, true) }},
 		"mute":    {event.ChatsUpdated, func(ctx context.Context) error { return s.Account.Chats.Mute(ctx, chat, true, time.Time{}) }},
 		"star":    {event.MessagesStar, func(ctx context.Context) error { return s.Account.Chats.Star(ctx, key, true) }},
-		"label":   {event.LabelsAssociation, func(ctx context.Context) error { return s.Account.Labels.LabelChat(ctx, label.ID, chat, true) }},
+		"unread": {event.ChatsUpdated, func(ctx context.Context) error {
+			return s.Account.Chats.MarkUnread(ctx, chat, true, event.LastMessage{})
+		}},
+		"delete": {event.ChatsDelete, func(ctx context.Context) error { return s.Account.Chats.DeleteChat(ctx, chat, event.LastMessage{}) }},
+		"hide":   {event.MessagesDelete, func(ctx context.Context) error { return s.Account.Chats.DeleteForMe(ctx, key, time.Now()) }},
+		"name":   {event.SettingsUpdate, func(ctx context.Context) error { return s.Account.Self.SetName(ctx, "Bakery") }},
+		"label":  {event.LabelsAssociation, func(ctx context.Context) error { return s.Account.Labels.LabelChat(ctx, label.ID, chat, true) }},
 		"rename": {event.LabelsEdit, func(ctx context.Context) error {
 			_, err := s.Account.Labels.EditLabel(ctx, label.ID, event.LabelChange{Name: new("Regulars")})
 			return err
@@ -45,6 +51,11 @@ func TestChangeEventHasTheRequestID(t *testing.T) {
 		if f.RequestID != "" {
 			t.Errorf("the other device, which was not called, reports %s", f.RequestID)
 		}
+	}
+	s.calls.causes.mu.Lock()
+	defer s.calls.causes.mu.Unlock()
+	if left := s.calls.causes.calls; len(left) != 0 {
+		t.Errorf("calls whose events came are still expected: %v", left)
 	}
 }
 
