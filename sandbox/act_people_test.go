@@ -120,7 +120,7 @@ func TestPictureIsAnnouncedAndLoadable(t *testing.T) {
 		t.Errorf("after the removal: %v", err)
 	}
 	does(t, s, ownNumber, `{"do":"picture"}`)
-	if e := wait(c, 3, every[*events.Picture]); e.JID != own.LID() || e.PictureID == "" {
+	if e := wait(c, 3, every[*events.Picture]); e.JID != own.JID() || e.PictureID != "" || e.Remove {
 		t.Errorf("own: %+v", e)
 	}
 }

@@ -3,6 +3,7 @@ package whatsapp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -206,7 +207,8 @@ const pictureTimeout = 20 * time.Second
 // ownPicture reports a new picture of the account itself, with the URL that is stored
 // first. The URL is requested in the background, since event handlers must not wait for
 // the network. If the request fails, an empty URL is stored: the old one shows the
-// wrong picture.
+// wrong picture. What another device of the account did is announced without a picture's
+// id: the answer says which there is, or that it was removed.
 func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) {
 	f.Picture = new("")
 	if removed {
@@ -218,12 +220,17 @@ func (s *Session) ownPicture(cli *whatsmeow.Client, f event.Fact, removed bool) 
 		ctx, cancel := context.WithTimeout(context.Background(), pictureTimeout)
 		defer cancel()
 		info, err := cli.GetProfilePictureInfo(ctx, own, nil)
+		update, _ := f.Data.(event.PictureUpdate)
 		switch {
+		case errors.Is(err, whatsmeow.ErrProfilePictureNotSet):
+			update.Remove = update.PictureID == "" // else the event of the removal follows
 		case err != nil:
 			s.conn.log.Warn("URL of the own profile picture not received", "error", err)
 		case info != nil:
 			f.Picture = &info.URL
+			update.PictureID = cmp.Or(update.PictureID, info.ID)
 		}
+		f.Data = update
 		s.facts.change(f)
 	})
 }

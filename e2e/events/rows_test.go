@@ -58,6 +58,17 @@ func peopleRows() []triggerRow {
 			},
 		},
 		{
+			kind: event.ProfilePictureUpdate, trigger: "Picture", note: "own, removed",
+			steps: []rig.Step{rig.Act("$own", `{"do":"picture","remove":true}`)},
+			want:  `{"jid":"$own@s.whatsapp.net","remove":true,"pictureId":"<absent>"}`,
+			then: func(t *testing.T, s *rig.Scene) {
+				s.Do(t, rig.Route(http.MethodGet, "/instance/$name", "").As("shown"))
+				if url := s.Vars["shown.profilePicUrl"]; strings.HasPrefix(url, "https://") {
+					t.Errorf("profilePicUrl is %q", url)
+				}
+			},
+		},
+		{
 			kind: event.ProfilePictureUpdate, trigger: "Picture", note: "removed",
 			steps: []rig.Step{rig.Act("$anne", `{"do":"picture","to":"$own","remove":true}`)},
 			want:  `{"jid":"$anne@s.whatsapp.net","remove":true,"pictureId":"<absent>"}`,

@@ -44,7 +44,8 @@ func (s *Server) changeOwnPicture(a *account, data []byte, shown []*account) (id
 	a.profile.Picture = id
 	s.persist.account(a)
 	s.persist.picture(a, data)
-	for _, to := range append([]*account{a}, shown...) {
+	s.notify(a, "account_sync", a.pn, nil, waBinary.Node{Tag: "picture"}) // it does not say which
+	for _, to := range shown {
 		s.notify(to, "picture", a.lid, nil, pictureChange(a.lid, types.EmptyJID, id))
 	}
 	return id
