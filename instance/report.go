@@ -274,7 +274,9 @@ func applyFact(rec *Record, f event.Fact, at time.Time) bool {
 	if f.Picture != nil {
 		rec.ProfilePicURL = *f.Picture
 	}
-	if f.Status == event.Online && before.status != event.Online {
+	u, _ := f.Data.(event.ConnectionUpdate)
+	same := before.status == event.KeepAliveTimeout && u.Type == event.TypeKeepAliveBack // connection as before
+	if f.Status == event.Online && before.status != event.Online && !same {
 		rec.LastConnectedAt = rec.UpdatedAt
 	}
 	return now() != before || !sameRestrictions(rec.Restrictions, restricted)

@@ -136,6 +136,29 @@ func TestLinkUnlinkAndOnlineAreRecorded(t *testing.T) {
 	})
 }
 
+func TestLastConnectionIsTheTimeOfTheLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil)
+		defer r.stop()
+		id := r.create("a").ID
+		since := time.Now()
+		for i, kind := range []event.ConnectionType{event.TypeConnected, event.TypeKeepAliveLost, event.TypeKeepAliveBack, event.TypeKeepAliveLost, event.TypeConnected} {
+			state := event.Online
+			if kind == event.TypeKeepAliveLost {
+				state = event.KeepAliveTimeout
+			}
+			if i == 4 {
+				since = time.Now()
+			}
+			r.report(id, connection(kind, event.ConnectionOpen, state))
+			if got := r.record(id).LastConnectedAt; !got.Equal(since) {
+				t.Errorf("after %s, %d: last connected at %v, not %v", kind, i, got, since)
+			}
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 func TestOnStatusFollowsCommitOrder(t *testing.T) {
 	r := newRig(t, nil, nil)
 	defer r.stop()
