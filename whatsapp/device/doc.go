@@ -50,6 +50,7 @@
 //	        instance + 'S' + address               -> crashes before it was written, session
 //	        instance + 'P' + pre-key id            -> 1 when uploaded, private key
 //	        instance + 'p'                         -> next pre-key id
+//	        instance + 'q'                         -> ids of the last pre-keys made one at a time
 //	        instance + 'G' + [group] + user        -> sender key
 //	        instance + 'g' + user, 0, group        -> nothing (index of 'G')
 //	        instance + 'K' + key id                -> JSON of an app state key

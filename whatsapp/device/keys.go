@@ -24,6 +24,13 @@ func isPreKey(key []byte) bool { return len(key) > 8 && key[8] == 'P' }
 
 var nextPreKeyKey = []byte{'p'}
 
+// singlesKey holds the ids of the last pre-keys that were made one at a time, for requests to send a
+// message again. The sender of a message that cannot be decrypted causes one; who sends many
+// must not fill the file. A recipient uses such a key within minutes.
+var singlesKey = []byte{'q'}
+
+const maxSingles = 500
+
 func encodePreKey(k *keys.PreKey, uploaded bool) []byte {
 	b := make([]byte, 1, 33)
 	if uploaded {
@@ -106,9 +113,32 @@ func (a *account) generate(ctx context.Context, n int, uploaded bool) ([]*keys.P
 				next = 1
 			}
 		}
+		if uploaded {
+			if err := keepSingles(x, fresh); err != nil {
+				return err
+			}
+		}
 		return x.put(nextPreKeyKey, store.Key(next))
 	})
 	return fresh, err
+}
+
+// keepSingles notes pre-keys that were made one at a time, and removes the oldest beyond maxSingles.
+func keepSingles(x access, fresh []*keys.PreKey) error {
+	ids, err := x.get(singlesKey)
+	if err != nil || len(ids)%4 != 0 {
+		ids = nil // those are kept
+	}
+	ids = slices.Clone(ids)
+	for _, k := range fresh {
+		ids = binary.BigEndian.AppendUint32(ids, k.KeyID)
+	}
+	for ; len(ids) > 4*maxSingles; ids = ids[4:] {
+		if err := x.remove(preKeyKey(nextOf(ids))); err != nil {
+			return err
+		}
+	}
+	return x.put(singlesKey, ids)
 }
 
 func nextPreKeyID(x access) (uint32, error) {

@@ -32,6 +32,30 @@ func TestPreKeyIDsWrapAt24Bits(t *testing.T) {
 	}
 }
 
+// TestPreKeysForRetriesAreBounded makes more of them than are kept, beside keys of an upload.
+func TestPreKeysForRetriesAreBounded(t *testing.T) {
+	f := newFile(t)
+	s := f.stores(t, 1)
+	uploaded, err := s.GetOrGenPreKeys(t.Context(), 3)
+	check(t, err)
+	var singles []uint32
+	for range maxSingles + 5 {
+		k, err := s.GenOnePreKey(t.Context())
+		check(t, err)
+		singles = append(singles, k.KeyID)
+	}
+	for i, id := range singles {
+		if k, err := s.GetPreKey(t.Context(), id); err != nil || (k != nil) != (i >= 5) {
+			t.Fatalf("key %d of %d: %v, %v", i, len(singles), k, err)
+		}
+	}
+	for _, k := range uploaded {
+		if kept, err := s.GetPreKey(t.Context(), k.KeyID); err != nil || kept == nil {
+			t.Errorf("key %d of an upload: %v, %v", k.KeyID, kept, err)
+		}
+	}
+}
+
 func TestLIDMapIsSharedAndPersistent(t *testing.T) {
 	f := newFile(t)
 	check(t, f.stores(t, 1).PutLIDMapping(t.Context(), lid, phone))
