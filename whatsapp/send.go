@@ -83,7 +83,7 @@ func (s *sender) send(ctx context.Context, out event.Outgoing) (event.Sent, erro
 	if ready.message == nil {
 		return event.Sent{}, nil
 	}
-	sent := sentMessage(cli, to, ready.message, resp)
+	sent := s.sentMessage(cli, to, ready.message, resp)
 	if v := out.Content.Vote; v != nil {
 		sent.Metadata = voteMetadata(v)
 	}
@@ -366,7 +366,7 @@ func sendChatPresence(ctx context.Context, cli *whatsmeow.Client, to types.JID, 
 // sentFrom is the device of messages sent by the API, whatever the form of their ids.
 const sentFrom = "web"
 
-func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
+func (s *sender) sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, resp whatsmeow.SendResponse) *event.Message {
 	kind, content, metadata := translate.Sent(message, resp.ServerID)
 	m := &event.Message{
 		KeyID:            resp.ID,
@@ -378,12 +378,16 @@ func sentMessage(cli *whatsmeow.Client, to types.JID, message *waE2E.Message, re
 		MessageTimestamp: resp.Timestamp.Unix(),
 		IsGroup:          to.Server == types.GroupServer,
 	}
+	book := translate.AddressBook(cli.Store)
 	switch to.Server {
-	case types.GroupServer, types.BroadcastServer, types.NewsletterServer:
-		chat := to.String()
-		m.KeyRemoteJID = &chat
+	case types.NewsletterServer:
+		m.KeyRemoteJID = new(to.String())
+	case types.GroupServer, types.BroadcastServer:
+		own := s.conn.self()
+		m.KeyRemoteJID = new(to.String())
+		m.KeyParticipant, m.KeyParticipantLID = translate.PhoneAndLID(own.JID, own.LID, book)
 	default:
-		m.KeyRemoteJID, m.KeyLID = translate.PhoneAndLID(to, types.EmptyJID, translate.AddressBook(cli.Store))
+		m.KeyRemoteJID, m.KeyLID = translate.PhoneAndLID(to, types.EmptyJID, book)
 	}
 	return m
 }

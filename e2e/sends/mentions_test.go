@@ -21,7 +21,7 @@ func TestMentionsNameMembersOfTheGroup(t *testing.T) {
 		return s.PostJSON(t, s.Fill("/instance/$name/send/"+path), s.Fill(body))
 	}
 	text := `"textMessage":{"text":"@$anne, see @49151555000021 and @$anne"}`
-	m := s.Sent(t, 0, send("text", `{"chat":"$all.group",`+text+`,"options":{"mentions":["+$anne"]}}`), `{"messageType":"extendedTextMessage"}`)
+	m := s.Sent(t, 0, send("text", `{"chat":"$all.group",`+text+`,"options":{"mentions":["+$anne"]}}`), `{"messageType":"extendedTextMessage","keyParticipant":"$own@s.whatsapp.net","keyParticipantLid":"*"}`)
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"extendedTextMessage":{"text":"@$anneUser, see @49151555000021 and @$anneUser","contextInfo":{"mentionedJID":["$anneLID"]}}}`)
 	m = s.Sent(t, 0, send("media", `{"chat":"$all.group","mediaMessage":{"mediatype":"image","media":"$files/photo.jpg","caption":"by @$anne"},"options":{"mentions":["$anneLID","$anne"]}}`), `{}`)
 	s.DecryptedAs(t, rig.BobNumber, m.KeyID, `{"imageMessage":{"contextInfo":{"mentionedJID":["$anneLID"]}}}`)
