@@ -5,47 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
-	"runtime/debug"
-	"sync"
-	"sync/atomic"
-	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	berrors "go.etcd.io/bbolt/errors"
 )
 
 // maxGroup bounds the calls that share one commit, so that a huge group does not delay
 // its first calls for long.
 const maxGroup = 1024
-
-// States of an update. The writer and a caller whose context ended compete to move it out
-// of the waiting state.
-const (
-	waiting int32 = iota
-	taken
-	withdrawn
-)
-
-// update is one call of Update in the queue of the writer.
-type update struct {
-	fn       func(*Tx) error
-	rides    bool // waits for the commit of another
-	state    atomic.Int32
-	done     chan struct{} // closed when err and panicked are final
-	err      error
-	panicked any
-	broken   error // the damage of the file that the closure met
-}
-
-// wait blocks until the update has its result.
-func (u *update) wait() error {
-	<-u.done
-	if u.panicked != nil {
-		panic(u.panicked)
-	}
-	return u.err
-}
 
 // write is the writer goroutine: it commits groups until the store is closed
 // and the queue is empty.
@@ -363,66 +330,48 @@ func (s *Store) visible(id int) bool {
 	return err != nil || current >= id
 }
 
-// IsFull reports whether err, returned by a write to any file, says that the file cannot
-// grow: the disk is full, or a quota or a limit on the size of files is reached. It is
-// also true for ErrDiskFull.
-func IsFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
-		errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, ErrDiskFull)
-}
-
-// bell wakes all goroutines that wait for the same event.
-type bell struct {
-	mu   sync.Mutex
-	rung chan struct{} // closed and replaced with each ring
-}
-
-func newBell() *bell { return &bell{rung: make(chan struct{})} }
-
-func (b *bell) next() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.rung
-}
-
-func (b *bell) ring() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	close(b.rung)
-	b.rung = make(chan struct{})
-}
-
-// run calls the closure and recovers its panic for the caller.
-func (u *update) run(tx *Tx) {
-	u.panicked = nil
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		switch p := recover(); {
-		case p == nil:
-		case byDamage(p):
-			u.broken = damageMet(p)
-		default:
-			u.panicked = fmt.Sprintf("%v\n\nin a store transaction:\n%s", p, debug.Stack())
-		}
-	}()
-	u.err = u.fn(tx)
-}
-
-// finish answers all calls with err.
-func finish(group []*update, err error) {
-	for _, u := range group {
-		u.err = err
-	}
-	answer(group)
-}
-
-// answer answers each call with the result of its closure.
-func answer(group []*update) {
-	for _, u := range group {
-		close(u.done)
-	}
-}
-
 // rollback ends a transaction whose result no longer matters. Its only possible error is
 // that the transaction has already ended.
 func rollback(btx *bolt.Tx) { _ = btx.Rollback() }
+
+// atRest has the writer call fn while no commit is under way, and returns after that. If
+// it returns ErrClosed, fn was not called.
+func (s *Store) atRest(fn func()) error {
+	done := make(chan struct{})
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.resting = append(s.resting, func() {
+		defer close(done)
+		fn()
+	})
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+	s.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-s.done:
+	}
+	select {
+	case <-done:
+		return nil
+	default:
+		return ErrClosed
+	}
+}
+
+// rest calls the functions that wait for the writer to rest.
+func (s *Store) rest() {
+	s.mu.Lock()
+	waiting := s.resting
+	s.resting = nil
+	s.mu.Unlock()
+	for _, fn := range waiting {
+		fn()
+	}
+}

@@ -3,6 +3,9 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
+
+	berrors "go.etcd.io/bbolt/errors"
 
 	"postern/store/survey"
 )
@@ -43,4 +46,12 @@ func advise(path string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; `postern check %s` lists the damage and what it costs; put back a copy of the file, or move it away to start empty", err, path)
+}
+
+// IsFull reports whether err, returned by a write to any file, says that the file cannot
+// grow: the disk is full, or a quota or a limit on the size of files is reached. It is
+// also true for ErrDiskFull.
+func IsFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
+		errors.Is(err, berrors.ErrMaxSizeReached) || errors.Is(err, ErrDiskFull)
 }

@@ -105,3 +105,73 @@ type gap struct {
 func (g *gap) has(key []byte) bool {
 	return g.known && bytes.Compare(key, g.after) > 0 && (g.last || bytes.Compare(key, g.before) < 0)
 }
+
+// replaced notes that the record old becomes the record sealed; nil stands for no record.
+func (tx *Tx) replaced(b *opened, key, old, sealed []byte) {
+	b.changed = true
+	if old != nil {
+		b.change.Rows--
+		b.change.Sum -= survey.Digest(old)
+		if _, ok := schema.Verify(key, old); !ok {
+			b.change.Vague = true
+			tx.healed = append(tx.healed, schema.RecordName(b.declared.Name, key))
+		}
+	}
+	if sealed != nil {
+		b.change.Add(sealed)
+	}
+}
+
+// writeTallies puts the tallies of the buckets that btx changed into its commit and
+// returns them.
+func writeTallies(btx *bolt.Tx, o *openings, t survey.Tallies) (survey.Tallies, error) {
+	changed := make(survey.Tallies, len(o.all))
+	meta := btx.Bucket([]byte(schema.Meta.Name))
+	for _, b := range o.all {
+		if !b.changed {
+			continue
+		}
+		bucket := b.declared.Name
+		next := t[bucket]
+		next.Rows += b.change.Rows
+		next.Sum += b.change.Sum
+		next.Vague = next.Vague || b.change.Vague
+		next.Sequence = b.Sequence()
+		key := survey.TallyKey(bucket)
+		sealed := o.seal(key, next.Encode())
+		o.rows.note(schema.Meta.Name, key, sealed)
+		if err := meta.Put(key, sealed); err != nil {
+			return nil, fmt.Errorf("store: tally of %s: %w", bucket, err)
+		}
+		changed[bucket] = next
+	}
+	return changed, nil
+}
+
+// bbolt never splits a page without leaving three of its records to the right half. Where
+// each commit adds one record of some hundred bytes, that leaves pages of four or five
+// records half empty for good. Three keys without content, the guards, therefore stand
+// behind the last record of a series. They move to the right half, and the page that is
+// left behind is as full as possible. Readers never see them.
+// guard puts the guards behind the series of key, unless they are there already.
+func (tx *Tx) guard(b *opened, key []byte) error {
+	declared := b.declared
+	if b.guarded {
+		return nil
+	}
+	b.guarded = declared.Series == 0
+	last := append(bytes.Clone(key[:min(declared.Series, len(key))]), bytes.Repeat([]byte{0xFF}, schema.GuardTail)...)
+	if b.Get(last) != nil {
+		return nil
+	}
+	for n := schema.FirstGuard; n <= 0xFF; n++ {
+		last[len(last)-1] = byte(n)
+		sealed := tx.openings.seal(last, nil)
+		tx.replaced(b, last, b.replacedBy(last), sealed)
+		tx.openings.rows.note(declared.Name, last, sealed)
+		if err := b.Put(last, sealed); err != nil {
+			return fmt.Errorf("store: put the guards of %s key %x: %w", declared.Name, key, err)
+		}
+	}
+	return nil
+}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -148,67 +147,6 @@ func (n *Snapshot) read(ctx context.Context, sch schema.Schema) (err error) {
 	return nil
 }
 
-// untilEnded reads until a context ends.
-type untilEnded struct {
-	ctx context.Context
-	r   io.ReaderAt
-}
-
-// ReadAt implements [io.ReaderAt].
-func (u untilEnded) ReadAt(p []byte, at int64) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
-	}
-	return u.r.ReadAt(p, at)
-}
-
-// givingWay reads a file for a caller that is not urgent. It yields the processor every
-// copyStep bytes, instead of when the runtime preempts it after ten milliseconds. While
-// the store has commits, it also pauses for as long as it took to read and process
-// giveWay bytes, which leaves processor and disk to others.
-type givingWay struct {
-	r     io.ReaderAt
-	store *Store // nil: none
-
-	read    int // since the last yield
-	taken   int // since the last pause
-	began   time.Time
-	commits uint64
-}
-
-const (
-	giveWay     = 1 << 20
-	giveWayMost = 100 * time.Millisecond // at a time; a slow reader of a backup takes longer
-)
-
-// ReadAt implements [io.ReaderAt].
-func (g *givingWay) ReadAt(p []byte, at int64) (int, error) {
-	if g.read += len(p); g.read >= copyStep {
-		g.taken += g.read
-		g.read = 0
-		g.rest()
-	}
-	return g.r.ReadAt(p, at)
-}
-
-func (g *givingWay) rest() {
-	if g.store == nil || g.taken < giveWay {
-		runtime.Gosched()
-		return
-	}
-	if commits := g.store.stats.commits.Load(); commits > g.commits && !g.began.IsZero() {
-		g.store.watch.sleep(min(g.store.watch.now().Sub(g.began), giveWayMost))
-	}
-	g.taken, g.commits = 0, g.store.stats.commits.Load()
-	g.began = g.store.watch.now()
-}
-
-// watch is the clock of a long read: it measures time and pauses.
-type watch struct {
-	now   func() time.Time
-	sleep func(time.Duration)
-}
-
 // At returns the moment of the snapshot.
 func (n *Snapshot) At() time.Time { return n.at }
 
@@ -255,17 +193,6 @@ func (n *Snapshot) WriteTo(w io.Writer) (written int64, err error) {
 		at += int64(len(part))
 	}
 	return written, nil
-}
-
-// inMemory is the beginning of a file.
-type inMemory []byte
-
-// WriteAt implements [io.WriterAt].
-func (m inMemory) WriteAt(p []byte, at int64) (int, error) {
-	if at < 0 || at > int64(len(m)-len(p)) {
-		return 0, io.ErrShortBuffer
-	}
-	return copy(m[at:], p), nil
 }
 
 // VerifyCopy reads a copy of a data file that a Snapshot wrote, and verifies every page,
@@ -446,46 +373,4 @@ func (c *snapshotting) copy(what pages.Set, sync bool) error {
 		c.unsynced = 0
 		return c.to.Sync()
 	})
-}
-
-// atRest has the writer call fn while no commit is under way, and returns after that. If
-// it returns ErrClosed, fn was not called.
-func (s *Store) atRest(fn func()) error {
-	done := make(chan struct{})
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return ErrClosed
-	}
-	s.resting = append(s.resting, func() {
-		defer close(done)
-		fn()
-	})
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
-	s.mu.Unlock()
-	select {
-	case <-done:
-		return nil
-	case <-s.done:
-	}
-	select {
-	case <-done:
-		return nil
-	default:
-		return ErrClosed
-	}
-}
-
-// rest calls the functions that wait for the writer to rest.
-func (s *Store) rest() {
-	s.mu.Lock()
-	waiting := s.resting
-	s.resting = nil
-	s.mu.Unlock()
-	for _, fn := range waiting {
-		fn()
-	}
 }

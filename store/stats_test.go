@@ -2,6 +2,8 @@ package store
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,5 +70,18 @@ func TestWriterWakesOncePerChangeNotForReads(t *testing.T) {
 	_ = get(t, s, "key")
 	if n := s.Stats().Wakes - after.Wakes; n != 0 {
 		t.Errorf("woken %d times by a read", n)
+	}
+}
+
+func TestRowsCountsTheRecordsOfABucket(t *testing.T) {
+	s := openTest(t, filepath.Join(t.TempDir(), "r.db"))
+	for i := range 3 {
+		put(t, s, fmt.Sprint(i), "x")
+	}
+	if n, err := s.Rows("thing"); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if _, err := s.Rows("nothing"); !errors.Is(err, ErrUnknownBucket) {
+		t.Errorf("an unknown bucket: %v", err)
 	}
 }
