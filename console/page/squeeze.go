@@ -41,7 +41,7 @@ var groups = map[string][]string{
 		"pages/instance_settings", "pages/instance_state", "pages/instance_webhook", "pairing/dialog",
 		"ui/beside", "pages/deliveries", "pages/deliveries_one", "pages/deliveries_replay", "pages/receivers", "data/events", "ui/editors",
 	},
-	"console/pages/talk.js":    {"pages/batches", "pages/batch_items", "pages/batch_new", "pages/batch_new_how", "pages/batch_new_who", "pages/chats", "pages/chat_compose", "pages/chat_message", "pages/chat_talk", "data/seen", "data/talk"},
+	"console/pages/talk.js":    {"pages/batches", "pages/batch_items", "pages/batch_new", "pages/batch_new_how", "pages/batch_new_who", "pages/batch_one", "pages/batch_state", "pages/chats", "pages/chat_compose", "pages/chat_message", "pages/chat_talk", "data/seen", "data/talk"},
 	"console/pages/keeping.js": {"pages/keys", "pages/keep", "pages/log", "pages/sandbox", "pages/webhook"},
 }
 
