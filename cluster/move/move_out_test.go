@@ -77,6 +77,7 @@ func TestMoveOutTakesOverOnlyByForce(t *testing.T) {
 		var ended atomic.Pointer[error]
 		n := cluster.New(cluster.Config{
 			Database: d.Database, Cell: "main", Name: "n1", Address: "http://n1", Lease: lease, Logger: slog.New(slog.DiscardHandler), File: options(path),
+			Awake: awake(),
 			Ended: func(err error) { ended.Store(&err) },
 		})
 		s, err := n.Lead(t.Context())

@@ -175,11 +175,18 @@ func alone(t *testing.T, path string) map[string]string {
 	return contents(t, s)
 }
 
+// awake returns the clock of a node in a bubble, in which that of the machine stands still.
+func awake() func() time.Duration {
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }
+}
+
 // lead returns the file of a node once it owns the cell, and what stops the node.
 func (d *database) lead(t *testing.T, name, path string) (s *store.Store, stop func(), err error) {
 	t.Helper()
 	n := cluster.New(cluster.Config{
 		Database: d.Database, Cell: "main", Name: name, Lease: lease, Logger: slog.New(slog.DiscardHandler), File: options(path),
+		Awake: awake(),
 		Ended: func(err error) { t.Errorf("the node ended: %v", err) },
 	})
 	s, err = n.Lead(t.Context())
