@@ -102,7 +102,7 @@ baileys: ## Baileys, another client of WhatsApp, from npm against the sandbox an
 	BAILEYS=1 $(GO) test -count 1 -timeout 20m -v ./e2e/baileys
 
 # The packages whose goroutines share the most: all of them, with nothing in the cache, take twelve minutes more (BENCHMARKS.md).
-SHARING := ./access ./app ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
+SHARING := ./access ./app/... ./batch ./console/feed ./dispatch ./httpapi/alerts ./instance ./instance/pace ./instance/webhooks ./mcp ./messages ./store ./wsbus
 
 nightly: ## what make test is too short for: all tests in full, kills, mistakes, model, limits, power cuts, bit flips, clients, Baileys, the package, races (an hour or two)
 	NIGHTLY=1 $(MAKE) test

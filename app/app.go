@@ -12,6 +12,7 @@ import (
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
 	"postern/access"
+	"postern/app/certificate"
 	"postern/backup"
 	"postern/batch"
 	"postern/batch/optout"
@@ -61,16 +62,16 @@ type App struct {
 	level *loglevel.Level // of log; nil: it cannot be changed
 	lines *loglines.Ring  // the last of log; nil: they are not kept
 
-	url        string          // where the API is served
-	socket     string          // the Unix socket where it is, too; empty: none
-	sandbox    *sandbox.Server // nil unless enabled
-	proof      *certificate    // of files; nil without
-	authorized *authorized     // certificates of an authority; nil without
-	reload     reload
-	api        http.Handler // of every path, without server.base_path
-	support    support
-	failed     chan error // size 1: the listener ended by itself
-	stops      *stopStack
+	url       string             // where the API is served
+	socket    string             // the Unix socket where it is, too; empty: none
+	sandbox   *sandbox.Server    // nil unless enabled
+	certFiles *certificate.Files // of server.tls.cert; nil without
+	acme      *certificate.ACME  // of server.tls.domain; nil without
+	reload    reload
+	api       http.Handler // of every path, without server.base_path
+	support   support
+	failed    chan error // size 1: the listener ended by itself
+	stops     *stopStack
 
 	stopping chan struct{} // closed when the stop begins
 

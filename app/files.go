@@ -2,15 +2,13 @@ package app
 
 import (
 	"cmp"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
+	"postern/app/certificate"
 	"postern/config"
 )
 
@@ -23,14 +21,14 @@ func FileFaults(cfg *config.Config) (faults []error) {
 		used  bool
 		check func() error
 	}{
-		{"server.tls.cert", cfg.Server.TLSCert != "", func() error { return checkCertificate(cfg.Server.TLSCert) }},
-		{"server.tls.key", cfg.Server.TLSKey != "", func() error { return checkKey(cfg.Server.TLSCert, cfg.Server.TLSKey) }},
-		{"server.tls.acme_ca", cfg.Server.TLSAuthorityCA != "", func() error { return checkRoots(cfg.Server.TLSAuthorityCA) }},
+		{"server.tls.cert", cfg.Server.TLSCert != "", func() error { return certificate.Check(cfg.Server.TLSCert) }},
+		{"server.tls.key", cfg.Server.TLSKey != "", func() error { return certificate.CheckKey(cfg.Server.TLSCert, cfg.Server.TLSKey) }},
+		{"server.tls.acme_ca", cfg.Server.TLSAuthorityCA != "", func() error { return certificate.CheckRoots(cfg.Server.TLSAuthorityCA) }},
 		{"server.socket", cfg.Server.Socket != "", func() error { return checkSocketFolder(cfg.Server.Socket) }},
 		{"store.path", true, func() error { return cmp.Or(checkDataFile(cfg.Store.Path), checkSecrets(cfg)) }},
 		{"backup.dir", cfg.Backup.Every > 0, func() error { return checkFolder(cfg.Backup.Dir) }},
 		{"console.logo_file", cfg.Console.LogoFile != "", func() error { _, _, err := readLogo(cfg.Console.LogoFile); return err }},
-		{"whatsapp.endpoint_ca", cfg.WhatsApp.EndpointCA != "", func() error { return checkRoots(cfg.WhatsApp.EndpointCA) }},
+		{"whatsapp.endpoint_ca", cfg.WhatsApp.EndpointCA != "", func() error { return certificate.CheckRoots(cfg.WhatsApp.EndpointCA) }},
 		{"sandbox.path", cfg.Sandbox.Enabled && cfg.Sandbox.Path != "", func() error { return checkDataFile(cfg.Sandbox.Path) }},
 	} {
 		if !f.used {
@@ -45,61 +43,6 @@ func FileFaults(cfg *config.Config) (faults []error) {
 		}
 	}
 	return faults
-}
-
-// certificateIn returns the first certificate of a file.
-func certificateIn(path string) (*x509.Certificate, error) {
-	raw, err := config.ReadSmall(path, config.MaxPEM)
-	if err != nil {
-		return nil, err
-	}
-	for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type == "CERTIFICATE" {
-			leaf, err := x509.ParseCertificate(block.Bytes)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			return leaf, nil
-		}
-	}
-	return nil, fmt.Errorf("%s has no certificate in PEM", path)
-}
-
-// checkCertificate checks that a certificate is currently valid.
-func checkCertificate(path string) error {
-	leaf, err := certificateIn(path)
-	if err != nil {
-		return err
-	}
-	return ended(path, leaf)
-}
-
-// ended returns the error of an expired certificate, nil for another.
-func ended(path string, leaf *x509.Certificate) error {
-	if time.Now().After(leaf.NotAfter) {
-		return fmt.Errorf("%s ended at %s", path, leaf.NotAfter.UTC().Format(time.RFC3339))
-	}
-	return nil
-}
-
-// checkKey checks that key is the private key of cert. It reports no error of cert itself,
-// which has its own check.
-func checkKey(cert, key string) error {
-	if _, err := config.ReadSmall(key, config.MaxPEM); err != nil {
-		return err
-	}
-	if _, wrong := certificateIn(cert); wrong != nil {
-		return nil
-	}
-	if _, err := config.KeyPair(cert, key); err != nil {
-		return fmt.Errorf("%s is not the key of %s: %w", key, cert, err)
-	}
-	return nil
-}
-
-func checkRoots(path string) error {
-	_, err := authorityRoots(path)
-	return err
 }
 
 // checkSecrets checks that existing secrets are usable.

@@ -9,17 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"postern/app/certificate/certificatetest"
 	"postern/config"
 )
 
 // TestFilesThatTheConfigurationNamesAreLookedAt writes one wrong file or name at a time
 // into a configuration that is right, and wants it to be said by setting and rule.
 func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
-	ca := newAuthority(t)
+	ca := certificatetest.New(t)
 	issued := func(until time.Time) (cert, key string) {
-		ca.folder = t.TempDir()
-		ca.issue(until)
-		return filepath.Join(ca.folder, "cert.pem"), filepath.Join(ca.folder, "key.pem")
+		ca.Folder = t.TempDir()
+		ca.Issue(until)
+		return filepath.Join(ca.Folder, "cert.pem"), filepath.Join(ca.Folder, "key.pem")
 	}
 	cert, key := issued(time.Now().Add(time.Hour))
 	other, otherKey := issued(time.Now().Add(time.Hour))
@@ -32,7 +33,7 @@ func TestFilesThatTheConfigurationNamesAreLookedAt(t *testing.T) {
 		}
 		return path
 	}
-	roots := write("roots.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.cert.Raw})))
+	roots := write("roots.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Cert.Raw})))
 	text, large := write("text", "nothing of it"), write("large", strings.Repeat("x", config.MaxPEM+1))
 	noCertificate := write("no.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")})))
 	missing := filepath.Join(folder, "missing")

@@ -11,13 +11,14 @@ import (
 
 	"nhooyr.io/websocket"
 
+	"postern/app/certificate/certificatetest"
 	"postern/event"
 )
 
 // speaking returns a client that offers HTTP/2, or does not.
-func (a *authority) speaking(two bool) *http.Client {
+func speaking(a *certificatetest.Authority, two bool) *http.Client {
 	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
+	pool.AddCert(a.Cert)
 	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{ForceAttemptHTTP2: two, TLSClientConfig: &tls.Config{RootCAs: pool}}}
 }
 
@@ -25,11 +26,11 @@ func (a *authority) speaking(two bool) *http.Client {
 // the newer one, and for a WebSocket, as a browser does, the older one by a connection of
 // its own.
 func TestHTTP2AndWebSocketsOverTLS(t *testing.T) {
-	a := newAuthority(t)
-	a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
 	for two, want := range map[bool]string{true: "HTTP/2.0", false: "HTTP/1.1"} {
-		client := a.speaking(two)
+		client := speaking(a, two)
 		resp, err := client.Get(s.URL() + "/ready")
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +52,7 @@ func TestHTTP2AndWebSocketsOverTLS(t *testing.T) {
 		}
 		_ = ws.CloseNow()
 	}
-	resp, err := a.speaking(true).Get(s.URL() + "/ws/global/events?event=*&token=" + s.user)
+	resp, err := speaking(a, true).Get(s.URL() + "/ws/global/events?event=*&token=" + s.user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +64,10 @@ func TestHTTP2AndWebSocketsOverTLS(t *testing.T) {
 
 // TestStopClosesIdleConnections, which clients keep open.
 func TestStopClosesIdleConnections(t *testing.T) {
-	a := newAuthority(t)
-	a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
-	client := a.speaking(true)
+	client := speaking(a, true)
 	if got := serialOf(t, client, s.URL()); got == 0 {
 		t.Error("no certificate")
 	}

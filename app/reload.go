@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"postern/app/certificate"
 	"postern/config"
 )
 
@@ -33,13 +34,13 @@ func (a *App) Reload(cfg *config.Config) error {
 	if cfg.GlobalWebhook() != before.GlobalWebhook() && !a.leads() {
 		return errors.New("webhook.global: this node does not own its cell; restart it, and it has the new value when it does")
 	}
-	secure := a.proof != nil && cfg.Server.TLSCert != ""
+	secure := a.certFiles != nil && cfg.Server.TLSCert != ""
 	if secure {
-		read, err := openCertificate(cfg, a.log)
+		read, err := certificate.Open(cfg, a.log)
 		if err != nil {
 			return err
 		}
-		a.proof.replace(read)
+		a.certFiles.Replace(read)
 	}
 	if err := a.setLevel(cfg.Log.Level); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"postern/app/certificate/certificatetest"
 	"postern/cli/consumer"
 	"postern/config"
 	"postern/event"
@@ -133,25 +134,25 @@ func TestReloadKeepsATemporaryLogLevel(t *testing.T) {
 }
 
 func TestReloadServesCertificateOfNewFiles(t *testing.T) {
-	a := newAuthority(t)
-	first := a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	first := a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
-	if got := serialOf(t, a.client(false), s.url); got != first {
+	if got := serialOf(t, a.Client(false), s.url); got != first {
 		t.Errorf("certificate %d, want %d", got, first)
 	}
-	a.folder = t.TempDir()
-	second := a.issue(time.Now().Add(time.Hour))
-	if err := s.reloaded(a.configure); err != nil {
+	a.Folder = t.TempDir()
+	second := a.Issue(time.Now().Add(time.Hour))
+	if err := s.reloaded(func(c *config.Config) { useFiles(c, a) }); err != nil {
 		t.Fatal(err)
 	}
-	if got := serialOf(t, a.client(false), s.url); got != second {
+	if got := serialOf(t, a.Client(false), s.url); got != second {
 		t.Errorf("after the reload certificate %d, want %d", got, second)
 	}
-	third := a.issue(time.Now().Add(time.Hour)) // the same files, at once and not in a second
-	if err := s.reloaded(a.configure); err != nil {
+	third := a.Issue(time.Now().Add(time.Hour)) // the same files, at once and not in a second
+	if err := s.reloaded(func(c *config.Config) { useFiles(c, a) }); err != nil {
 		t.Fatal(err)
 	}
-	if got := serialOf(t, a.client(false), s.url); got != third {
+	if got := serialOf(t, a.Client(false), s.url); got != third {
 		t.Errorf("certificate %d, want %d", got, third)
 	}
 }
@@ -159,21 +160,21 @@ func TestReloadServesCertificateOfNewFiles(t *testing.T) {
 // TestReloadWithUnusableCertificateChangesNothing: neither the certificate
 // nor what stands beside it.
 func TestReloadWithUnusableCertificateChangesNothing(t *testing.T) {
-	a := newAuthority(t)
-	first := a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	first := a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
 	s.level = loglevel.New(slog.LevelInfo)
 	old := *s.cfg
-	a.folder = t.TempDir()
-	a.write("cert.pem", []byte("half"))
+	a.Folder = t.TempDir()
+	a.Write("cert.pem", []byte("half"))
 	err := s.reloaded(func(c *config.Config) {
-		a.configure(c)
+		useFiles(c, a)
 		c.Log.Level, c.Webhook.GlobalURL, c.Webhook.GlobalEnabled = "error", "http://127.0.0.1:1/", true
 	})
 	if err == nil || !strings.Contains(err.Error(), "server.tls.cert") {
 		t.Errorf("taken over: %v", err)
 	}
-	if got := serialOf(t, a.client(false), s.url); got != first {
+	if got := serialOf(t, a.Client(false), s.url); got != first {
 		t.Errorf("certificate %d, want %d", got, first)
 	}
 	s.emit(event.BatchCreated)

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"postern/app/certificate"
+	"postern/app/unixsocket"
 	"postern/config"
 	"postern/console/page"
 	"postern/httpapi"
@@ -66,7 +68,7 @@ func own(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
 		}
 	}
 	if path := cfg.Server.Socket; path != "" {
-		s, err := listenAt(ctx, path, cfg.SocketMode())
+		s, err := unixsocket.Listen(ctx, path, cfg.SocketMode())
 		if err != nil {
 			return taken, fmt.Errorf("server.socket: %w", err)
 		}
@@ -193,8 +195,8 @@ func (a *App) open(taken Addresses, proxies peers.Proxies, api, scraped http.Han
 		a.socket = taken.socket.Addr().String()
 	}
 	a.listenSecurely("listener", httpapi.NewServer(api, a.log), a.clients, secure)
-	if a.authorized != nil { // which asks at the listener whether it is us
-		a.authorized.watch()
+	if a.acme != nil {
+		a.acme.Start()
 	}
 	return nil
 }
@@ -211,15 +213,15 @@ func (a *App) proxies() (peers.Proxies, error) {
 // serverTLS returns the TLS configuration of the API, nil without TLS.
 func (a *App) serverTLS() (*tls.Config, error) {
 	var err error
-	if a.authorized, err = newAuthorized(a.cfg, a.log); err != nil {
+	if a.acme, err = certificate.NewACME(a.cfg, version, a.log); err != nil {
 		return nil, err
 	}
-	if a.authorized != nil {
-		a.stops.push("certificates", a.authorized.stop)
-		return a.authorized.config(), nil
+	if a.acme != nil {
+		a.stops.push("certificates", a.acme.Stop)
+		return a.acme.Config(), nil
 	}
-	a.proof, err = openCertificate(a.cfg, a.log)
-	return a.proof.config(), err
+	a.certFiles, err = certificate.Open(a.cfg, a.log)
+	return a.certFiles.Config(), err
 }
 
 // Dashboard returns the address of the console for a browser: the public one where

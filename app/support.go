@@ -48,7 +48,7 @@ func (a *App) Config() *config.Config {
 // the start and count from the next one on. No secret is in them.
 func (a *App) Settings() (all []config.Shown, pending []string) {
 	read := a.Config()
-	secure := a.proof != nil && read.Server.TLSCert != ""
+	secure := a.certFiles != nil && read.Server.TLSCert != ""
 	all = config.Settings(a.cfg)
 	for i, s := range config.Settings(read) {
 		if reloads(s.Name, secure) {

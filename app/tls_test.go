@@ -1,19 +1,10 @@
 package app
 
 import (
-	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,97 +17,26 @@ import (
 	"github.com/google/uuid"
 	"nhooyr.io/websocket"
 
+	"postern/app/certificate/certificatetest"
 	"postern/cli/consumer"
 	"postern/config"
 )
 
-// authority signs certificates for 127.0.0.1.
-type authority struct {
-	t      *testing.T
-	cert   *x509.Certificate
-	key    *ecdsa.PrivateKey
-	serial int64
-	folder string
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, folder: t.TempDir()}
-	a.key = a.newKey()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err == nil {
-		a.cert, err = x509.ParseCertificate(raw)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func (a *authority) newKey() *ecdsa.PrivateKey {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return key
-}
-
-// issue writes a new certificate, one file after the other, and returns its number.
-func (a *authority) issue(until time.Time) (serial int64) {
-	a.t.Helper()
-	key := a.newKey()
-	a.serial++
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(100 + a.serial), NotAfter: until, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	a.write("cert.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))
-	a.write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
-	return 100 + a.serial
-}
-
-func (a *authority) write(name string, content []byte) {
-	a.t.Helper()
-	if err := os.WriteFile(filepath.Join(a.folder, name), content, 0o600); err != nil {
-		a.t.Fatal(err)
-	}
-}
-
-// configure has the program serve by the certificate.
-func (a *authority) configure(cfg *config.Config) {
-	cfg.Server.TLSCert, cfg.Server.TLSKey = filepath.Join(a.folder, "cert.pem"), filepath.Join(a.folder, "key.pem")
-}
-
-// client trusts the authority and makes a connection for each request, or keeps it.
-func (a *authority) client(keep bool) *http.Client {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
-	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: !keep, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+// useFiles makes the program serve the certificate of an authority.
+func useFiles(cfg *config.Config, a *certificatetest.Authority) {
+	cfg.Server.TLSCert, cfg.Server.TLSKey = filepath.Join(a.Folder, "cert.pem"), filepath.Join(a.Folder, "key.pem")
 }
 
 // secureSockets returns the program with TLS.
-func secureSockets(t *testing.T, a *authority) *socketRig {
+func secureSockets(t *testing.T, a *certificatetest.Authority) *socketRig {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "p.db")
-	a.configure(cfg)
+	useFiles(cfg, a)
 	sec := config.NewSecrets()
 	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
 	s.run(cfg, sec)
-	s.api.HTTP = *a.client(true)
+	s.api.HTTP = *a.Client(true)
 	s.user = s.mint(time.Hour)
 	return s
 }
@@ -134,18 +54,18 @@ func serialOf(t *testing.T, c *http.Client, url string) int64 {
 }
 
 func TestTLSServesAPIAndWebSockets(t *testing.T) {
-	a := newAuthority(t)
-	serial := a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	serial := a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
 	if !strings.HasPrefix(s.URL(), "https://127.0.0.1:") || !strings.HasPrefix(s.Dashboard(), "https://127.0.0.1:") {
 		t.Errorf("%s %s", s.URL(), s.Dashboard())
 	}
-	if got := serialOf(t, a.client(false), s.URL()); got != serial {
+	if got := serialOf(t, a.Client(false), s.URL()); got != serial {
 		t.Errorf("certificate %d", got)
 	}
 	s.instance("shop")
 	ws, resp, err := websocket.Dial(t.Context(), strings.Replace(s.URL(), "https", "wss", 1)+"/ws/global/events?event=*", &websocket.DialOptions{
-		HTTPClient: a.client(true), HTTPHeader: http.Header{"Authorization": {"Bearer " + s.user}},
+		HTTPClient: a.Client(true), HTTPHeader: http.Header{"Authorization": {"Bearer " + s.user}},
 	})
 	if err != nil {
 		t.Fatal(err, resp)
@@ -158,7 +78,7 @@ func TestTLSServesAPIAndWebSockets(t *testing.T) {
 			t.Errorf("without TLS: %d", plain.StatusCode)
 		}
 	}
-	old := a.client(false)
+	old := a.Client(false)
 	old.Transport.(*http.Transport).TLSClientConfig.MaxVersion = tls.VersionTLS11
 	if resp, err := old.Get(s.URL() + "/health"); err == nil {
 		_ = resp.Body.Close()
@@ -171,10 +91,10 @@ func TestTLSServesAPIAndWebSockets(t *testing.T) {
 
 func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	t.Parallel() // it waits more than it works
-	a := newAuthority(t)
-	first := a.issue(time.Now().Add(time.Hour))
+	a := certificatetest.New(t)
+	first := a.Issue(time.Now().Add(time.Hour))
 	s := secureSockets(t, a)
-	kept := a.client(true)
+	kept := a.Client(true)
 	if got := serialOf(t, kept, s.URL()); got != first {
 		t.Fatalf("certificate %d", got)
 	}
@@ -183,7 +103,7 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	var clients sync.WaitGroup
 	for k := range 8 {
 		clients.Go(func() {
-			c := a.client(k%2 == 0)
+			c := a.Client(k%2 == 0)
 			for !done.Load() {
 				resp, err := c.Get(s.URL() + "/health")
 				if err != nil {
@@ -197,8 +117,8 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 		})
 	}
 	for range 3 {
-		serial := a.issue(time.Now().Add(time.Hour))
-		for deadline := time.Now().Add(20 * time.Second); serialOf(t, a.client(false), s.URL()) != serial; time.Sleep(20 * time.Millisecond) {
+		serial := a.Issue(time.Now().Add(time.Hour))
+		for deadline := time.Now().Add(20 * time.Second); serialOf(t, a.Client(false), s.URL()) != serial; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("it is not read again")
 			}
@@ -211,102 +131,20 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	}
 }
 
-func TestUnreadableCertificateKeepsThePreviousOne(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for seconds")
-	}
-	t.Parallel() // it waits more than it works
-	a := newAuthority(t)
-	serial := a.issue(time.Now().Add(time.Hour))
-	s := secureSockets(t, a)
-	for name, spoil := range map[string]func(){
-		"garbage": func() { a.write("cert.pem", []byte("garbage")) },
-		"the key of another": func() {
-			a.write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: mustPKCS8(t, a.newKey())}))
-		},
-		"a file that is gone":    func() { _ = os.Remove(filepath.Join(a.folder, "cert.pem")) },
-		"one that ended already": func() { a.issue(time.Now().Add(-time.Minute)) },
-	} {
-		spoil()
-		time.Sleep(certificateEvery + 100*time.Millisecond)
-		for range 3 {
-			if got := serialOf(t, a.client(false), s.URL()); got != serial {
-				t.Errorf("%s: certificate %d", name, got)
-			}
-		}
-		if !strings.Contains(s.log.String(), "cannot reload the certificate") {
-			t.Errorf("%s: nothing is logged", name)
-		}
-		serial = a.issue(time.Now().Add(time.Hour))
-		time.Sleep(certificateEvery + 100*time.Millisecond)
-		if got := serialOf(t, a.client(false), s.URL()); got != serial {
-			t.Errorf("after %s: certificate %d", name, got)
-		}
-	}
-}
-
-// TestUnreadableCertificateIsRetried: one whose files got the right
-// owner after they were written, or that came while no file could be opened, looks the
-// same afterwards.
-func TestUnreadableCertificateIsRetried(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for seconds")
-	}
-	t.Parallel() // it waits more than it works
-	a := newAuthority(t)
-	a.issue(time.Now().Add(time.Hour))
-	s := secureSockets(t, a)
-	serial, at, path := a.issue(time.Now().Add(time.Hour)), time.Now().Add(time.Minute), filepath.Join(a.folder, "key.pem")
-	right, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	become := func(content []byte) {
-		a.write("new.pem", content)
-		if err := errors.Join(os.Chtimes(filepath.Join(a.folder, "new.pem"), at, at), os.Rename(filepath.Join(a.folder, "new.pem"), path)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	become(bytes.Repeat([]byte("x"), len(right)))
-	for range 3 {
-		time.Sleep(certificateEvery + 100*time.Millisecond)
-		if got := serialOf(t, a.client(false), s.URL()); got == serial {
-			t.Fatal("it is served without its key")
-		}
-	}
-	if n := strings.Count(s.log.String(), "cannot reload the certificate"); n != 1 {
-		t.Errorf("said %d times", n)
-	}
-	become(right)
-	time.Sleep(certificateEvery + 100*time.Millisecond)
-	if got := serialOf(t, a.client(false), s.URL()); got != serial {
-		t.Errorf("certificate %d, not %d", got, serial)
-	}
-}
-
-func mustPKCS8(t *testing.T, key *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return raw
-}
-
 func TestAStartWithoutAUsableCertificateIsRefused(t *testing.T) {
-	for name, spoil := range map[string]func(*authority){
-		"no file": func(a *authority) { _ = os.Remove(filepath.Join(a.folder, "key.pem")) },
-		"garbage": func(a *authority) { a.write("cert.pem", []byte("garbage")) },
-		"the key of another": func(a *authority) {
-			a.write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: mustPKCS8(t, a.newKey())}))
+	for name, spoil := range map[string]func(*certificatetest.Authority){
+		"no file": func(a *certificatetest.Authority) { _ = os.Remove(filepath.Join(a.Folder, "key.pem")) },
+		"garbage": func(a *certificatetest.Authority) { a.Write("cert.pem", []byte("garbage")) },
+		"the key of another": func(a *certificatetest.Authority) {
+			a.Write("key.pem", a.OtherKey())
 		},
 	} {
-		a := newAuthority(t)
-		a.issue(time.Now().Add(time.Hour))
+		a := certificatetest.New(t)
+		a.Issue(time.Now().Add(time.Hour))
 		spoil(a)
 		cfg := config.Default()
 		cfg.Server.Listen, cfg.Store.Path = "127.0.0.1:0", filepath.Join(t.TempDir(), "p.db")
-		a.configure(cfg)
+		useFiles(cfg, a)
 		if started, err := Start(t.Context(), cfg, config.NewSecrets(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "server.tls.cert and server.tls.key: ") {
 			t.Errorf("%s: %v", name, err)
 			if err == nil {

@@ -111,7 +111,7 @@ func (s *state) program() (all []trouble.Condition) {
 			add(trouble.BackupLate, trouble.Attention, "backups", since)
 		}
 	}
-	if ends := a.proof.ends(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
+	if ends := a.certFiles.Expires(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
 		severity := trouble.Attention
 		if ends.Sub(now) < certificateLast {
 			severity = trouble.Broken

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"strings"
 
-	"postern/app"
+	"postern/app/certificate"
 	"postern/config"
 	"postern/event"
 )
@@ -130,7 +130,7 @@ func knowOwn(way *http.Transport, cfg *config.Config) error {
 	load := func() (tls.Certificate, error) { return config.KeyPair(cfg.Server.TLSCert, cfg.Server.TLSKey) }
 	if len(cfg.Server.TLSDomain) > 0 {
 		setting = "server.tls.domain"
-		load = func() (tls.Certificate, error) { return app.KeptCertificate(cfg) }
+		load = func() (tls.Certificate, error) { return certificate.Stored(cfg) }
 	}
 	own, err := load()
 	if err != nil {

@@ -1,4 +1,4 @@
-package app
+package certificate
 
 import (
 	"context"
@@ -21,33 +21,32 @@ import (
 
 // Timeouts and retry intervals for a certificate authority.
 const (
-	acmeHandshakeWait = 8 * time.Second  // of a handshake; the client's own ends after ten
-	acmeShortWait     = time.Second      // of one that can be served by what was before
-	acmeFirstPause    = 70 * time.Second // longer than autocert remembers a failure
-	acmeLastPause     = time.Hour        // authorities bound how often they may be asked without effect
-	acmeCheckEvery    = 6 * time.Hour
-	acmeLateBefore    = 14 * 24 * time.Hour // before its end; autocert renews 30 days before
+	handshakeWait = 8 * time.Second  // of a handshake; the client's own ends after ten
+	shortWait     = time.Second      // of one that can be served by what was before
+	firstPause    = 70 * time.Second // longer than autocert remembers a failure
+	lastPause     = time.Hour        // authorities bound how often they may be asked without effect
+	checkEvery    = 6 * time.Hour
+	lateBefore    = 14 * 24 * time.Hour // before its end; autocert renews 30 days before
 )
 
-// authorized gets certificates for server.tls.domain from a certificate authority by
-// ACME, with the TLS-ALPN-01 challenge that the listener itself answers. They are
+// ACME gets certificates for server.tls.domain from a certificate authority by ACME, with the TLS-ALPN-01 challenge that the listener itself answers. They are
 // stored beside the data file and renewed automatically. While none can be obtained, the last
 // one is served, whatever the clock says of it.
-type authorized struct {
+type ACME struct {
 	manager *autocert.Manager
-	cache   *acmeCache
+	cache   *cache
 	domains []string
 	log     *slog.Logger
-	life    context.Context // ends with stop
+	life    context.Context // ends with Stop
 	end     context.CancelFunc
 	work    sync.WaitGroup
 
 	mu     sync.Mutex
-	states map[string]*authorization // by domain
+	states map[string]*domainState
 }
 
-// authorization is the state of one domain.
-type authorization struct {
+// domainState is the state of one domain.
+type domainState struct {
 	last   *tls.Certificate // that was had, nil: none yet
 	asking chan struct{}    // closed when the question under way is answered, nil: there is none
 	err    error            // of the last question
@@ -56,42 +55,43 @@ type authorization struct {
 	said   time.Time // when it was said that the last one is served on
 }
 
-// newAuthorized returns nil without server.tls.domain. It sends no request yet.
-func newAuthorized(cfg *config.Config, log *slog.Logger) (*authorized, error) {
+// NewACME returns nil without server.tls.domain. It sends no request yet. version is the
+// program's, which the authority is told.
+func NewACME(cfg *config.Config, version string, log *slog.Logger) (*ACME, error) {
 	domains := cfg.Server.TLSDomain
 	if len(domains) == 0 {
 		return nil, nil
 	}
-	a := &authorized{domains: domains, log: log.With("component", "acme"), states: map[string]*authorization{}}
-	roots, err := authorityRoots(cfg.Server.TLSAuthorityCA)
+	a := &ACME{domains: domains, log: log.With("component", "acme"), states: map[string]*domainState{}}
+	authorities, err := roots(cfg.Server.TLSAuthorityCA)
 	if err != nil {
 		return nil, config.Faulty(fmt.Errorf("server.tls.acme_ca: %w", err))
 	}
 	a.life, a.end = context.WithCancel(context.Background())
-	a.cache = &acmeCache{dir: autocert.DirCache(certificatesFolder(cfg)), log: a.log, kept: map[string][]byte{}}
+	a.cache = &cache{dir: autocert.DirCache(folder(cfg)), log: a.log, kept: map[string][]byte{}}
 	a.manager = &autocert.Manager{
 		Prompt: autocert.AcceptTOS, Cache: a.cache, HostPolicy: autocert.HostWhitelist(domains...),
-		Client: &acme.Client{DirectoryURL: cfg.Server.TLSAuthority, HTTPClient: acmeClient(a.life, roots, a.log), UserAgent: "postern/" + version},
+		Client: &acme.Client{DirectoryURL: cfg.Server.TLSAuthority, HTTPClient: newClient(a.life, authorities, a.log), UserAgent: "postern/" + version},
 	}
 	return a, nil
 }
 
-// certificatesFolder returns the folder of ACME certificates and their keys.
-func certificatesFolder(cfg *config.Config) string { return cfg.Store.Path + ".acme" }
+// folder returns the folder of ACME certificates and their keys.
+func folder(cfg *config.Config) string { return cfg.Store.Path + ".acme" }
 
-// KeptCertificate returns the certificate of the first of server.tls.domain as stored beside
-// the data file.
-func KeptCertificate(cfg *config.Config) (tls.Certificate, error) {
-	raw, err := os.ReadFile(filepath.Join(certificatesFolder(cfg), cfg.Server.TLSDomain[0]))
+// Stored returns the certificate of the first of server.tls.domain as stored beside the
+// data file.
+func Stored(cfg *config.Config) (tls.Certificate, error) {
+	raw, err := os.ReadFile(filepath.Join(folder(cfg), cfg.Server.TLSDomain[0]))
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(raw, raw)
 }
 
-// authorityRoots returns the certificates in a file, or nil, which means the system's,
-// without one.
-func authorityRoots(path string) (*x509.CertPool, error) {
+// roots returns the certificates in a file; nil, which means the system's, for an empty
+// path.
+func roots(path string) (*x509.CertPool, error) {
 	if path == "" {
 		return nil, nil
 	}
@@ -99,21 +99,21 @@ func authorityRoots(path string) (*x509.CertPool, error) {
 	if err != nil {
 		return nil, err
 	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(raw) {
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(raw) {
 		return nil, fmt.Errorf("%s has no certificate in PEM", path)
 	}
-	return roots, nil
+	return pool, nil
 }
 
-// config returns the TLS configuration of the API.
-func (a *authorized) config() *tls.Config {
+// Config returns the TLS configuration of the listener.
+func (a *ACME) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: a.get, NextProtos: []string{"h2", "http/1.1", acme.ALPNProto}}
 }
 
 // get returns the certificate for a handshake. A client that names none of the domains gets the first
 // one's: local programs do so, and a browser shows the mismatch.
-func (a *authorized) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (a *ACME) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if len(hello.SupportedProtos) == 1 && hello.SupportedProtos[0] == acme.ALPNProto {
 		return a.manager.GetCertificate(hello) // the authority looks whether it is us
 	}
@@ -121,7 +121,7 @@ func (a *authorized) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 // domain returns the domain that a client named.
-func (a *authorized) domain(named string) string {
+func (a *ACME) domain(named string) string {
 	named = strings.ToLower(strings.TrimSuffix(named, "."))
 	for _, d := range a.domains {
 		if d == named {
@@ -134,8 +134,8 @@ func (a *authorized) domain(named string) string {
 // errNoAuthority means that the authority takes too long for a handshake.
 var errNoAuthority = errors.New("the certificate authority has not answered yet")
 
-// certificate returns the domain's certificate within acmeHandshakeWait.
-func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certificate, error) {
+// certificate returns the domain's certificate within handshakeWait.
+func (a *ACME) certificate(ctx context.Context, domain string) (*tls.Certificate, error) {
 	asking, wait := a.ask(domain)
 	ctx, cancel := context.WithTimeoutCause(ctx, wait, errNoAuthority)
 	defer cancel()
@@ -163,17 +163,17 @@ func (a *authorized) certificate(ctx context.Context, domain string) (*tls.Certi
 
 // ask requests a certificate from the manager, unless that failed a moment ago. The channel is
 // closed when there is an answer, for which the caller waits up to wait; nil: there was one.
-func (a *authorized) ask(domain string) (asking <-chan struct{}, wait time.Duration) {
+func (a *ACME) ask(domain string) (asking <-chan struct{}, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[domain]
 	if s == nil {
-		s = &authorization{last: a.cache.certificate(domain)}
+		s = &domainState{last: a.cache.certificate(domain)}
 		a.states[domain] = s
 	}
-	wait = acmeHandshakeWait
+	wait = handshakeWait
 	if s.last != nil {
-		wait = acmeShortWait
+		wait = shortWait
 	}
 	if s.asking != nil {
 		return s.asking, wait
@@ -195,9 +195,9 @@ func (a *authorized) ask(domain string) (asking <-chan struct{}, wait time.Durat
 }
 
 // answered notes an answer of the manager. The caller holds a.mu.
-func (a *authorized) answered(domain string, s *authorization, is *tls.Certificate, err error) {
+func (a *ACME) answered(domain string, s *domainState, is *tls.Certificate, err error) {
 	if s.err = err; err != nil {
-		s.pause = min(max(2*s.pause, acmeFirstPause), acmeLastPause)
+		s.pause = min(max(2*s.pause, firstPause), lastPause)
 		s.until = time.Now().Add(s.pause)
 		if a.life.Err() == nil {
 			a.log.Error("no certificate from the authority; check that it reaches server.listen at port 443 of the domain, and that this program reaches it", "domain", domain, "again", s.until, "error", err)
@@ -218,8 +218,9 @@ func helloFor(domain string) *tls.ClientHelloInfo {
 	}
 }
 
-// watch obtains all certificates now and renews them until stop.
-func (a *authorized) watch() {
+// Start obtains all certificates now and renews them until Stop. The listener must answer
+// by then, since the authority asks there.
+func (a *ACME) Start() {
 	a.work.Go(func() {
 		for wait := time.Duration(0); ; {
 			select {
@@ -227,13 +228,13 @@ func (a *authorized) watch() {
 			case <-a.life.Done():
 				return
 			}
-			wait = acmeCheckEvery
+			wait = checkEvery
 			for _, d := range a.domains {
 				is, err := a.certificate(a.life, d)
 				switch {
 				case err != nil || a.failed(d):
-					wait = acmeFirstPause
-				case time.Until(is.Leaf.NotAfter) < acmeLateBefore:
+					wait = firstPause
+				case time.Until(is.Leaf.NotAfter) < lateBefore:
 					a.log.Warn("the certificate expires soon and is not renewed; see the earlier errors", "domain", d, "until", is.Leaf.NotAfter)
 				}
 			}
@@ -241,15 +242,15 @@ func (a *authorized) watch() {
 	})
 }
 
-func (a *authorized) failed(domain string) bool {
+func (a *ACME) failed(domain string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := a.states[domain]
 	return s.err != nil || s.asking != nil
 }
 
-// stop cancels running requests and waits for them until ctx ends.
-func (a *authorized) stop(ctx context.Context) error {
+// Stop cancels running requests and waits for them until ctx ends.
+func (a *ACME) Stop(ctx context.Context) error {
 	a.end()
 	ended := make(chan struct{})
 	go func() {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package certificate_test
 
 import (
 	"bytes"
@@ -27,11 +27,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/net/dns/dnsmessage"
 
-	"postern/cli/consumer"
+	"postern/app"
+	"postern/app/certificate"
+	"postern/app/certificate/certificatetest"
 	"postern/config"
+	"postern/e2e/capture"
 	"postern/whatsapp/proxy/proxytest"
 )
 
@@ -44,7 +46,7 @@ const (
 // challenge, wherever a name leads.
 type pebble struct {
 	t          *testing.T
-	ca         *authority // of its own address
+	ca         *certificatetest.Authority // of its own address
 	directory  string
 	management string
 	cmd        *exec.Cmd
@@ -93,21 +95,21 @@ func newPebble(t *testing.T, port int) *pebble {
 	if err != nil {
 		t.Skipf("pebble cannot be built here: %v", err)
 	}
-	p := &pebble{t: t, ca: newAuthority(t)}
-	p.ca.issue(time.Now().Add(time.Hour))
-	p.ca.write("root.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.ca.cert.Raw}))
+	p := &pebble{t: t, ca: certificatetest.New(t)}
+	p.ca.Issue(time.Now().Add(time.Hour))
+	p.ca.Write("root.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.ca.Cert.Raw}))
 	p.directory, p.management = "127.0.0.1:"+fmt.Sprint(freePort(t)), "127.0.0.1:"+fmt.Sprint(freePort(t))
 	settings, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": p.directory, "managementListenAddress": p.management, "tlsPort": port, "httpPort": 1,
-		"certificate": filepath.Join(p.ca.folder, "cert.pem"), "privateKey": filepath.Join(p.ca.folder, "key.pem"),
+		"certificate": filepath.Join(p.ca.Folder, "cert.pem"), "privateKey": filepath.Join(p.ca.Folder, "key.pem"),
 		"retryAfter": map[string]int{"authz": 1, "order": 1}, "keyAlgorithm": "ecdsa",
 		"profiles": map[string]any{"default": map[string]any{"description": "x", "validityPeriod": 7776000}},
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.ca.write("pebble.json", settings)
-	p.args = []string{program, "-config", filepath.Join(p.ca.folder, "pebble.json"), "-dnsserver", loopbackDNS(t)}
+	p.ca.Write("pebble.json", settings)
+	p.args = []string{program, "-config", filepath.Join(p.ca.Folder, "pebble.json"), "-dnsserver", loopbackDNS(t)}
 	p.start()
 	return p
 }
@@ -128,7 +130,7 @@ func (p *pebble) start() {
 		}
 	})
 	comes(p.t, "the authority", func() bool {
-		resp, err := p.ca.client(false).Get("https://" + p.directory + "/dir")
+		resp, err := p.ca.Client(false).Get("https://" + p.directory + "/dir")
 		if err == nil {
 			_ = resp.Body.Close()
 		}
@@ -145,14 +147,14 @@ func (p *pebble) stop() {
 func (p *pebble) configure(c *config.Config, port int) {
 	c.Server.Listen = fmt.Sprint("127.0.0.1:", port)
 	c.Server.TLSDomain = []string{pebbleName}
-	c.Server.TLSAuthority, c.Server.TLSAuthorityCA = "https://"+p.directory+"/dir", filepath.Join(p.ca.folder, "root.pem")
+	c.Server.TLSAuthority, c.Server.TLSAuthorityCA = "https://"+p.directory+"/dir", filepath.Join(p.ca.Folder, "root.pem")
 }
 
 // trusting returns a client that takes what this life of the authority issues, and knows
 // where the program is.
 func (p *pebble) trusting(port int) *http.Client {
 	p.t.Helper()
-	resp, err := p.ca.client(false).Get("https://" + p.management + "/roots/0")
+	resp, err := p.ca.Client(false).Get("https://" + p.management + "/roots/0")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -250,18 +252,38 @@ func answerNames(c net.Conn) {
 	}
 }
 
-// authorizedSockets returns the program with certificates of that authority, in a folder that may
-// have been used before.
-func authorizedSockets(t *testing.T, folder string, change func(*config.Config)) *socketRig {
+// program is a running program and its log.
+type program struct {
+	*app.App
+	path string // of the data file
+	log  capture.Buffer
+}
+
+// start starts the program with certificates of an authority, in a folder that may have
+// been used before.
+func start(t *testing.T, folder string, change func(*config.Config)) *program {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Store.Path = filepath.Join(folder, "p.db")
 	cfg.Server.Socket = filepath.Join(folder, "s")
 	change(cfg)
-	sec := config.NewSecrets()
-	s := &socketRig{t: t, key: consumer.Key(sec.GlobalAuthToken), owner: uuid.New()}
-	s.run(cfg, sec)
-	return s
+	p := &program{path: cfg.Store.Path}
+	var err error
+	if p.App, err = app.Start(t.Context(), cfg, config.NewSecrets(), slog.New(slog.NewTextHandler(&p.log, nil))); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Stop(context.Background()) })
+	return p
+}
+
+// comes waits until ok is true.
+func comes(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not come", what)
+		}
+	}
 }
 
 // TestACMECertificateIsServedAcrossRestarts: by the challenge at the listener itself, by
@@ -272,7 +294,7 @@ func TestACMECertificateIsServedAcrossRestarts(t *testing.T) {
 	port := freePort(t)
 	p := newPebble(t, port)
 	folder := t.TempDir()
-	s := authorizedSockets(t, folder, func(c *config.Config) { p.configure(c, port) })
+	s := start(t, folder, func(c *config.Config) { p.configure(c, port) })
 	client := p.trusting(port)
 	resp, err := client.Get("https://" + pebbleName + "/ready")
 	if err != nil {
@@ -296,13 +318,13 @@ func TestACMECertificateIsServedAcrossRestarts(t *testing.T) {
 			t.Errorf("%s got another certificate", host)
 		}
 	}
-	if info, err := os.Stat(s.cfg.Store.Path + ".acme"); err != nil || info.Mode().Perm() != 0o700 {
+	if info, err := os.Stat(s.path + ".acme"); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info, err)
 	}
-	if kept, err := KeptCertificate(s.cfg); err != nil || kept.Leaf.SerialNumber.Cmp(first) != 0 { // by which commands know the program
+	if kept, err := stored(s.path); err != nil || kept.Leaf.SerialNumber.Cmp(first) != 0 { // by which commands know the program
 		t.Errorf("another is kept: %v", err)
 	}
-	files, err := os.ReadDir(s.cfg.Store.Path + ".acme")
+	files, err := os.ReadDir(s.path + ".acme")
 	if err != nil || len(files) == 0 {
 		t.Errorf("%v, %v", files, err)
 	}
@@ -316,7 +338,7 @@ func TestACMECertificateIsServedAcrossRestarts(t *testing.T) {
 	}
 	p.stop()
 
-	s = authorizedSockets(t, folder, func(c *config.Config) { p.configure(c, port) })
+	s = start(t, folder, func(c *config.Config) { p.configure(c, port) })
 	resp, err = client.Get("https://" + pebbleName + "/ready")
 	if err != nil {
 		t.Fatalf("the authority is down: %v; the log has %s", err, s.log.String())
@@ -336,7 +358,7 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "p.db.acme"), nil, 0o600); err != nil { // a file in its place: for root nothing is read-only
 		t.Fatal(err)
 	}
-	s := authorizedSockets(t, folder, func(c *config.Config) { p.configure(c, port) })
+	s := start(t, folder, func(c *config.Config) { p.configure(c, port) })
 	resp, err := p.trusting(port).Get("https://" + pebbleName + "/ready")
 	if err != nil {
 		t.Fatalf("%v; the log has %s", err, s.log.String())
@@ -345,6 +367,13 @@ func TestWithoutAFolderACertificateIsHadToo(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || !strings.Contains(s.log.String(), "cannot store certificates") {
 		t.Errorf("%s; the log has %s", resp.Status, s.log.String())
 	}
+}
+
+// stored returns the certificate that is kept beside the data file at path.
+func stored(path string) (tls.Certificate, error) {
+	cfg := config.Default()
+	cfg.Store.Path, cfg.Server.TLSDomain = path, []string{pebbleName}
+	return certificate.Stored(cfg)
 }
 
 // noAuthority configures an authority without a listener.
@@ -379,7 +408,7 @@ func TestLastCertificateIsServedDuringAuthorityOutage(t *testing.T) {
 	} {
 		port, folder := freePort(t), t.TempDir()
 		serial := keep(t, folder, time.Now().Add(times[0]), time.Now().Add(times[1]))
-		s := authorizedSockets(t, folder, noAuthority(port))
+		s := start(t, folder, noAuthority(port))
 		for range 3 {
 			resp, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready")
 			if err != nil {
@@ -401,15 +430,22 @@ func TestLastCertificateIsServedDuringAuthorityOutage(t *testing.T) {
 // socket serves, and the stop does not wait.
 func TestStartWithoutCertificateLogsTheCause(t *testing.T) {
 	port, folder := freePort(t), t.TempDir()
-	s := authorizedSockets(t, folder, noAuthority(port))
+	s := start(t, folder, noAuthority(port))
 	begin := time.Now()
 	for range 3 {
 		if _, err := named(&tls.Config{InsecureSkipVerify: true}, port).Get("https://" + pebbleName + "/ready"); err == nil {
 			t.Error("there is a certificate")
 		}
 	}
-	if got := statusOf(t, over(s.Socket()), "http://postern/ready"); got != http.StatusOK {
-		t.Errorf("at the socket: %d", got)
+	socket := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", s.Socket())
+	}}}
+	resp, err := socket.Get("http://postern/ready")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = resp.Body.Close(); resp.StatusCode != http.StatusOK {
+		t.Errorf("at the socket: %s", resp.Status)
 	}
 	if n := strings.Count(s.log.String(), "no certificate from the authority"); n != 1 {
 		t.Errorf("the authority was asked %d times; the log has %s", n, s.log.String())
@@ -429,7 +465,7 @@ func TestHangingAuthorityDelaysNoHandshake(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	port, folder := freePort(t), t.TempDir()
 	keep(t, folder, time.Now().Add(-100*24*time.Hour), time.Now().Add(-time.Hour))
-	s := authorizedSockets(t, folder, func(c *config.Config) {
+	s := start(t, folder, func(c *config.Config) {
 		noAuthority(port)(c)
 		c.Server.TLSAuthority = "https://" + silent.Addr().String() + "/dir"
 	})
@@ -456,7 +492,7 @@ func TestInvalidAuthorityFileStopsTheStart(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := Start(t.Context(), cfg, config.NewSecrets(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "server.tls.acme_ca") {
+		if _, err := app.Start(t.Context(), cfg, config.NewSecrets(), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "server.tls.acme_ca") {
 			t.Errorf("%v", err)
 		}
 	}

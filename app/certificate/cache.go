@@ -1,9 +1,8 @@
-package app
+package certificate
 
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"log/slog"
 	"sync"
@@ -11,10 +10,10 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// acmeCache stores certificates and keys in a folder that only this user may read. What
+// cache stores certificates and keys in a folder that only this user may read. What
 // cannot be written there is kept in memory and must be requested again at the next
 // start.
-type acmeCache struct {
+type cache struct {
 	dir autocert.DirCache
 	log *slog.Logger
 
@@ -24,7 +23,7 @@ type acmeCache struct {
 }
 
 // Get implements [autocert.Cache].
-func (c *acmeCache) Get(ctx context.Context, name string) ([]byte, error) {
+func (c *cache) Get(ctx context.Context, name string) ([]byte, error) {
 	c.mu.Lock()
 	raw, newer := c.kept[name]
 	c.mu.Unlock()
@@ -40,7 +39,7 @@ func (c *acmeCache) Get(ctx context.Context, name string) ([]byte, error) {
 }
 
 // Put implements [autocert.Cache].
-func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
+func (c *cache) Put(ctx context.Context, name string, raw []byte) error {
 	err := c.dir.Put(ctx, name, raw)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +56,7 @@ func (c *acmeCache) Put(ctx context.Context, name string, raw []byte) error {
 }
 
 // Delete implements [autocert.Cache].
-func (c *acmeCache) Delete(ctx context.Context, name string) error {
+func (c *cache) Delete(ctx context.Context, name string) error {
 	c.mu.Lock()
 	delete(c.kept, name)
 	c.mu.Unlock()
@@ -66,15 +65,12 @@ func (c *acmeCache) Delete(ctx context.Context, name string) error {
 
 // certificate returns the stored certificate of a domain, nil for none. Its expiry is
 // not checked.
-func (c *acmeCache) certificate(domain string) *tls.Certificate {
+func (c *cache) certificate(domain string) *tls.Certificate {
 	raw, err := c.Get(context.Background(), domain)
 	if err != nil {
 		return nil
 	}
 	pair, err := tls.X509KeyPair(raw, raw)
-	if err == nil && pair.Leaf == nil {
-		pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0])
-	}
 	if err != nil {
 		c.log.Warn("the stored certificate is unusable; requesting a new one; delete the file if this happens again", "domain", domain, "folder", string(c.dir), "error", err)
 		return nil

@@ -1,4 +1,4 @@
-package app
+package certificate
 
 import (
 	"bytes"
@@ -15,16 +15,17 @@ import (
 	"postern/dispatch"
 )
 
-// acmeClient calls the authority until life ends. Its failures are logged: a renewal,
+// newClient returns a client that calls the authority until life ends. Its failures are
+// logged: a renewal,
 // without a waiting handshake, is not reported otherwise.
-func acmeClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
-	way := http.DefaultTransport.(*http.Transport).Clone()
-	way.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	return &http.Client{Timeout: 30 * time.Second, Transport: &acmeWay{way: way, life: life, log: log}}
+func newClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
+	next := http.DefaultTransport.(*http.Transport).Clone()
+	next.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return &http.Client{Timeout: 30 * time.Second, Transport: &transport{next: next, life: life, log: log}}
 }
 
-type acmeWay struct {
-	way  http.RoundTripper
+type transport struct {
+	next http.RoundTripper
 	life context.Context
 	log  *slog.Logger
 
@@ -35,21 +36,21 @@ type acmeWay struct {
 const maxProblem = 64 << 10
 
 // RoundTrip implements [http.RoundTripper].
-func (w *acmeWay) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	undo := context.AfterFunc(w.life, cancel)
-	resp, err := w.way.RoundTrip(r.WithContext(ctx))
+	undo := context.AfterFunc(t.life, cancel)
+	resp, err := t.next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		undo()
 		cancel()
-		if w.life.Err() == nil {
-			level, times := w.losses.Count("way")
-			w.log.Log(r.Context(), level, "the certificate authority cannot be reached", "host", r.URL.Host, "error", err, "count", times)
+		if t.life.Err() == nil {
+			level, times := t.losses.Count("way")
+			t.log.Log(r.Context(), level, "the certificate authority cannot be reached", "host", r.URL.Host, "error", err, "count", times)
 		}
 		return nil, err
 	}
 	if strings.Contains(resp.Header.Get("Content-Type"), "json") {
-		w.look(r, resp)
+		t.look(r, resp)
 	}
 	resp.Body = &untilClosed{resp.Body, func() { undo(); cancel() }}
 	return resp, nil
@@ -60,7 +61,7 @@ type problem struct{ Type, Detail string }
 
 // look logs refusals, and failed challenges of an authorization (7.1.4), of which
 // autocert reports nothing. A refused nonce is part of the protocol.
-func (w *acmeWay) look(r *http.Request, resp *http.Response) {
+func (t *transport) look(r *http.Request, resp *http.Response) {
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxProblem))
 	resp.Body = struct {
 		io.Reader
@@ -78,13 +79,13 @@ func (w *acmeWay) look(r *http.Request, resp *http.Response) {
 		return
 	}
 	if resp.StatusCode >= http.StatusBadRequest && answer.Type != "urn:ietf:params:acme:error:badNonce" {
-		level, times := w.losses.Count(answer.Type)
-		w.log.Log(r.Context(), level, "the certificate authority refuses", "host", r.URL.Host, "status", resp.StatusCode, "type", answer.Type, "detail", answer.Detail, "count", times)
+		level, times := t.losses.Count(answer.Type)
+		t.log.Log(r.Context(), level, "the certificate authority refuses", "host", r.URL.Host, "status", resp.StatusCode, "type", answer.Type, "detail", answer.Detail, "count", times)
 	}
 	for _, c := range answer.Challenges {
 		if answer.Status == "invalid" && c.Error.Type != "" {
-			level, times := w.losses.Count(c.Error.Type)
-			w.log.Log(r.Context(), level, "the certificate authority could not find out that it is us; it has to reach this program at port 443 of the name", "host", r.URL.Host, "challenge", c.Type, "type", c.Error.Type, "detail", c.Error.Detail, "count", times)
+			level, times := t.losses.Count(c.Error.Type)
+			t.log.Log(r.Context(), level, "the certificate authority could not find out that it is us; it has to reach this program at port 443 of the name", "host", r.URL.Host, "challenge", c.Type, "type", c.Error.Type, "detail", c.Error.Detail, "count", times)
 		}
 	}
 }

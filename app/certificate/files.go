@@ -1,8 +1,7 @@
-package app
+package certificate
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,14 +11,15 @@ import (
 	"postern/config"
 )
 
-// certificateEvery bounds how often the files of the certificate are looked at, by a
-// handshake that needs one.
-const certificateEvery = time.Second
+// lookEvery bounds how often the files of the certificate are looked at, by a handshake
+// that needs one.
+const lookEvery = time.Second
 
-// certificate is the pair of files by which the program proves to clients who it is.
+// Files is the certificate of server.tls.cert and server.tls.key. A nil one is that of a
+// program without TLS.
 // Files that changed are read again at the next handshake; while they cannot be used,
 // the certificate before them is.
-type certificate struct {
+type Files struct {
 	log *slog.Logger
 
 	mu        sync.Mutex
@@ -37,12 +37,12 @@ type stamp struct {
 	changed time.Time
 }
 
-// openCertificate reads the certificate of the API, nil for without TLS.
-func openCertificate(cfg *config.Config, log *slog.Logger) (*certificate, error) {
+// Open reads the certificate of the API. It is nil without server.tls.cert.
+func Open(cfg *config.Config, log *slog.Logger) (*Files, error) {
 	if cfg.Server.TLSCert == "" {
 		return nil, nil
 	}
-	c := &certificate{cert: cfg.Server.TLSCert, key: cfg.Server.TLSKey, log: log}
+	c := &Files{cert: cfg.Server.TLSCert, key: cfg.Server.TLSKey, log: log}
 	stamps, err := c.look()
 	if err == nil {
 		err = c.load(stamps)
@@ -53,16 +53,16 @@ func openCertificate(cfg *config.Config, log *slog.Logger) (*certificate, error)
 	return c, nil
 }
 
-// config returns the TLS configuration with the certificate, nil without TLS.
-func (c *certificate) config() *tls.Config {
+// Config returns the TLS configuration with the certificate, nil without TLS.
+func (c *Files) Config() *tls.Config {
 	if c == nil {
 		return nil
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"h2", "http/1.1"}}
 }
 
-// ends returns when the certificate ends, zero without TLS.
-func (c *certificate) ends() time.Time {
+// Expires returns when the certificate ends, zero without TLS.
+func (c *Files) Expires() time.Time {
 	if c == nil {
 		return time.Time{}
 	}
@@ -71,19 +71,19 @@ func (c *certificate) ends() time.Time {
 	return c.is.Leaf.NotAfter
 }
 
-// replace has another certificate take the place of this one, at the next
-// handshake. Both are of the same files, or of others.
-func (c *certificate) replace(by *certificate) {
+// Replace makes the next handshake use the certificate of by, which may be of the same
+// files or of others.
+func (c *Files) Replace(by *Files) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.cert, c.key, c.is, c.stamps, c.looked = by.cert, by.key, by.is, by.stamps, by.looked
 	c.logged, c.gone = [2]stamp{}, false
 }
 
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *Files) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.looked) < certificateEvery {
+	if time.Since(c.looked) < lookEvery {
 		return c.is, nil
 	}
 	stamps, err := c.look()
@@ -101,7 +101,7 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.is, nil
 }
 
-func (c *certificate) look() (stamps [2]stamp, err error) {
+func (c *Files) look() (stamps [2]stamp, err error) {
 	c.looked = time.Now()
 	for i, path := range []string{c.cert, c.key} {
 		info, err := os.Stat(path)
@@ -113,17 +113,12 @@ func (c *certificate) look() (stamps [2]stamp, err error) {
 	return stamps, nil
 }
 
-func (c *certificate) load(stamps [2]stamp) error {
+func (c *Files) load(stamps [2]stamp) error {
 	pair, err := config.KeyPair(c.cert, c.key)
 	if err != nil {
 		return err
 	}
-	if pair.Leaf == nil {
-		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {
-			return err
-		}
-	}
-	if err := ended(c.cert, pair.Leaf); err != nil {
+	if err := expired(c.cert, pair.Leaf); err != nil {
 		if c.is != nil {
 			return err
 		}

@@ -1,4 +1,6 @@
-package app
+//go:build unix
+
+package certificate_test
 
 import (
 	"crypto/tls"
@@ -61,7 +63,7 @@ func TestRenewalKeepsConnectionsOpen(t *testing.T) {
 		p.configure(c, port)
 		c.Server.TLSAuthority = "https://" + way + "/dir"
 	}
-	s := authorizedSockets(t, folder, configure)
+	s := start(t, folder, configure)
 
 	anyone := &tls.Config{InsecureSkipVerify: true}
 	connected := named(anyone, port)
@@ -93,7 +95,7 @@ func TestRenewalKeepsConnectionsOpen(t *testing.T) {
 	if until := time.Until(renewed.NotAfter); until < 30*24*time.Hour || fmt.Sprint(renewed.DNSNames) != "["+pebbleName+"]" {
 		t.Errorf("the new one is for %v, good for %v", renewed.DNSNames, until)
 	}
-	if kept, err := KeptCertificate(s.cfg); err != nil || !kept.Leaf.Equal(renewed) {
+	if kept, err := stored(s.path); err != nil || !kept.Leaf.Equal(renewed) {
 		t.Errorf("another is kept: %v", err)
 	}
 	connected.CloseIdleConnections()
@@ -101,7 +103,7 @@ func TestRenewalKeepsConnectionsOpen(t *testing.T) {
 		t.Error(err)
 	}
 	p.stop()
-	s = authorizedSockets(t, folder, configure)
+	s = start(t, folder, configure)
 	if got := served(named(anyone, port)).PeerCertificates[0]; !got.Equal(renewed) {
 		t.Errorf("after a restart %v is served", got.SerialNumber)
 	}

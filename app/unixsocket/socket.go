@@ -1,4 +1,7 @@
-package app
+// Package unixsocket opens Unix sockets at a path. It replaces the socket that a dead
+// program left there, and removes its own when it is closed; the sockets of running
+// programs, and files that are no sockets, are kept.
+package unixsocket
 
 import (
 	"context"
@@ -12,16 +15,16 @@ import (
 	"postern/config"
 )
 
-// socket is a Unix socket whose file goes with it.
-type socket struct {
+// listener is a Unix socket whose file is removed with it.
+type listener struct {
 	net.Listener
 	path string
 	made fs.FileInfo // the file
 }
 
-// listenAt opens the socket at path with that mode. The socket that a dead program left
+// Listen opens the socket at path with that mode. The socket that a dead program left
 // there is replaced; that of a running one, and a file that is no socket, is an error.
-func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, error) {
+func Listen(ctx context.Context, path string, mode fs.FileMode) (net.Listener, error) {
 	free := lockFolder(filepath.Dir(path))
 	defer free()
 	if err := removeStale(ctx, path); err != nil {
@@ -39,7 +42,7 @@ func listenAt(ctx context.Context, path string, mode fs.FileMode) (*socket, erro
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &socket{l, path, made}, nil
+	return &listener{l, path, made}, nil
 }
 
 // removeStale removes the file of a socket without a listener.
@@ -64,14 +67,14 @@ func removeStale(ctx context.Context, path string) error {
 	return os.Remove(path)
 }
 
-// Close implements [net.Listener]. The file goes first, and only if it is still the
+// Close implements [net.Listener]. The file is removed first, and only if it is still the
 // one that was created: while this one listens, no other program removes it.
-func (s *socket) Close() error {
-	free := lockFolder(filepath.Dir(s.path))
+func (l *listener) Close() error {
+	free := lockFolder(filepath.Dir(l.path))
 	defer free()
 	var gone error
-	if is, err := os.Lstat(s.path); err == nil && os.SameFile(is, s.made) {
-		gone = os.Remove(s.path)
+	if is, err := os.Lstat(l.path); err == nil && os.SameFile(is, l.made) {
+		gone = os.Remove(l.path)
 	}
-	return errors.Join(s.Listener.Close(), gone)
+	return errors.Join(l.Listener.Close(), gone)
 }
