@@ -13,6 +13,7 @@ import (
 
 	"postern/access"
 	"postern/app/certificate"
+	"postern/app/upstream"
 	"postern/backup"
 	"postern/batch"
 	"postern/batch/optout"
@@ -366,7 +367,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	lost := losses{a.consumers, a.webhooks}
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
-		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, NoteLost: lost.note, Lost: lost.one, Standings: func() (map[int64]instance.Standing, error) { return standings(devices, a.home) },
+		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, NoteLost: lost.note, Lost: lost.one, Standings: func() (map[int64]instance.Standing, error) { return upstream.Standings(devices, a.home) },
 		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"log/slog"
 	"net"
 
 	"postern/internal/peers"
@@ -60,4 +61,23 @@ func (a *App) limited(l net.Listener, total int, proxies peers.Proxies, stranger
 	return peers.Listen(l, peers.Limits{
 		Total: total, PerAddress: perAddress(a.cfg.Server.MaxConnectionsPerAddress, total), Exempt: proxies, Strangers: strangers, Logger: a.log,
 	})
+}
+
+// The minimum memory of Go, in bytes: docs/operation.md has the
+// measurements.
+const (
+	baseMemory     = 48 << 20
+	instanceMemory = 300 << 10
+)
+
+// warnRoom warns of limits of the system that are below what so many instances need.
+func warnRoom(log *slog.Logger, instances, descriptors int, memory int64) {
+	if needs := peers.Enough(instances); descriptors < needs {
+		log.Warn("the limit of open files may be too low for the instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
+			"limit", descriptors, "needs", needs, "instances", instances)
+	}
+	if needs := baseMemory + int64(instances)*instanceMemory; memory < needs {
+		log.Warn("the memory limit may be too low for the instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
+			"limit_bytes", memory, "needs_bytes", needs, "instances", instances)
+	}
 }

@@ -1,14 +1,14 @@
 package app
 
 import (
-	"crypto/x509"
-	"fmt"
 	"time"
 
+	"postern/app/upstream"
 	"postern/config"
 	"postern/dispatch"
 	"postern/instance"
 	"postern/whatsapp"
+	"postern/whatsapp/clientversion"
 	"postern/whatsapp/device"
 	"postern/whatsapp/proxy"
 )
@@ -60,26 +60,45 @@ func (a *App) endpoint() (*whatsapp.Endpoint, error) {
 		e := a.sandbox.Endpoint()
 		return &whatsapp.Endpoint{URL: e.URL, CA: e.CA, RootKey: e.RootKey, Sandbox: true}, nil
 	}
-	e, err := configuredEndpoint(a.cfg)
+	e, err := upstream.Endpoint(a.cfg)
 	return e, config.Faulty(err)
 }
 
-// configuredEndpoint returns the endpoint of whatsapp.endpoint, nil for WhatsApp itself.
-func configuredEndpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
-	wa := cfg.WhatsApp
-	if wa.Endpoint == "" {
-		return nil, nil
+// proxyForAll returns the URL of the proxy for instances without one of their own.
+func (a *App) proxyForAll() (string, error) {
+	url, server, err := upstream.Proxy(a.cfg)
+	if !server.IsZero() {
+		a.log.Info("the environment sets a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
 	}
-	e := &whatsapp.Endpoint{URL: wa.Endpoint}
-	var err error
-	if e.CA, err = config.ReadSmall(wa.EndpointCA, config.MaxPEM); err != nil {
-		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
+	return url, config.Faulty(err)
+}
+
+// wrongNetworks describes how many accounts are not connected because they belong to other
+// networks, and what to set; empty for none.
+func (a *App) wrongNetworks() string {
+	elsewhere := a.registry.Elsewhere()
+	if len(elsewhere) == 0 {
+		return ""
 	}
-	if !x509.NewCertPool().AppendCertsFromPEM(e.CA) {
-		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s has no certificate in PEM", wa.EndpointCA)
+	message, advice := upstream.Elsewhere(elsewhere, a.home)
+	return message + "; " + advice
+}
+
+// openVersions has connections say the right version of the client.
+func (a *App) openVersions() (err error) {
+	a.versions, err = clientversion.Open(clientversion.Config{
+		Store: a.store, Setting: a.cfg.WhatsApp.Version, Network: a.network(), Client: a.whatsapp, Logger: a.log,
+		// The supervisor comes after this, and before anything is refused.
+		Refused: func() []int64 { return a.supervisor.Outdated() },
+		Renew:   func(found bool) { a.supervisor.Renew(found) },
+	})
+	return err
+}
+
+// network says who stands in for WhatsApp, empty when it is WhatsApp.
+func (a *App) network() string {
+	if a.sandbox != nil {
+		return "sandbox"
 	}
-	if e.RootKey, err = config.ParseRootKey(wa.EndpointRootKey); err != nil {
-		return nil, fmt.Errorf("whatsapp.endpoint_root_key: %w", err)
-	}
-	return e, nil
+	return config.MaskURL(a.cfg.WhatsApp.Endpoint)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"postern/app"
+	"postern/app/heap"
 	"postern/config"
 	"postern/internal/loglevel"
 	"postern/internal/loglines"
@@ -48,8 +49,8 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 		return unstarted{err}
 	}
 	log := to.log
-	app.TuneCollector()
-	app.LimitMemory(log)
+	heap.Tune()
+	heap.Limit(log)
 	a, err := startServing(ctx, cfg, to, out)
 	if errors.Is(err, app.ErrInterrupted) {
 		log.Info("stopped before the start was complete; nothing was served", "cause", err)

@@ -159,7 +159,7 @@ func TestInsightsHaveTheRightsOfItems(t *testing.T) {
 // BenchmarkInsights reads a sent batch of 100 000 over HTTP, each message of which was delivered and read: its insights and its
 // report, against its items as CSV and a plain scan of what was sent, and the growth of the resident memory meanwhile.
 func BenchmarkInsights(b *testing.B) {
-	defer debug.SetGCPercent(debug.SetGCPercent(20)) // of the 95 MB in use here: the program's room, see app/collector.go
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // of the 95 MB in use here: the program's room, see app/heap/collector.go
 	const n, step = 100_000, 500
 	r := newRigWith(b, store.Options{NoSync: true})
 	r.box.SetDelivery(false)

@@ -16,8 +16,7 @@ import (
 )
 
 // newClient returns a client that calls the authority until life ends. Its failures are
-// logged: a renewal,
-// without a waiting handshake, is not reported otherwise.
+// logged: a renewal without a waiting handshake is not reported otherwise.
 func newClient(life context.Context, roots *x509.CertPool, log *slog.Logger) *http.Client {
 	next := http.DefaultTransport.(*http.Transport).Clone()
 	next.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}

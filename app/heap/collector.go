@@ -1,4 +1,5 @@
-package app
+// Package heap bounds and sizes the heap of a process that is a server as a whole.
+package heap
 
 import (
 	"os"
@@ -28,10 +29,9 @@ const (
 	minHeap       = 4 << 20 // bytes; the runtime takes its percentage of these where less is in use
 )
 
-// TuneCollector sizes the garbage collector's room after each of its turns until the process
-// ends. Where GOGC is set in the environment that stands; GOMEMLIMIT holds in any case.
-// It is for a process that is a server as a whole.
-func TuneCollector() {
+// Tune sizes the garbage collector's room after each of its turns until the process ends.
+// Where GOGC is set in the environment that stands; GOMEMLIMIT holds in any case.
+func Tune() {
 	if os.Getenv("GOGC") == "" {
 		afterEachCollection(&tuned{percent: 100, room: minHeadroom})
 	}

@@ -1,4 +1,4 @@
-package app
+package heap
 
 import (
 	"io/fs"
@@ -10,30 +10,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"postern/internal/peers"
 )
 
-// The minimum memory of Go, in bytes: docs/operation.md has the
-// measurements.
-const (
-	baseMemory     = 48 << 20
-	instanceMemory = 300 << 10
-)
-
-// LimitMemory makes the collector keep the program below nine tenths of the memory that its
+// Limit makes the collector keep the program below nine tenths of the memory that its
 // control group may have: it works harder before the kernel kills the program. Where
-// GOMEMLIMIT is set in the environment that stands. It is for a process that is a server as
-// a whole.
-func LimitMemory(log *slog.Logger) { limitMemory(os.DirFS("/"), log) }
+// GOMEMLIMIT is set in the environment that stands.
+func Limit(log *slog.Logger) { limit(os.DirFS("/"), log) }
 
-func limitMemory(root fs.FS, log *slog.Logger) {
+func limit(root fs.FS, log *slog.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	if limit, found := groupMemory(root); found {
-		debug.SetMemoryLimit(limit / 10 * 9)
-		log.Debug("the control group limits the memory; the garbage collector keeps below nine tenths of it", "bytes", limit)
+	if most, found := groupMemory(root); found {
+		debug.SetMemoryLimit(most / 10 * 9)
+		log.Debug("the control group limits the memory; the garbage collector keeps below nine tenths of it", "bytes", most)
 	}
 }
 
@@ -115,15 +105,3 @@ func memoryMount(line string) (from, at string, second, is bool) {
 
 // octal are the characters that /proc/self/mountinfo writes as numbers.
 var octal = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-// warnRoom warns of limits of the system that are below what so many instances need.
-func warnRoom(log *slog.Logger, instances, descriptors int, memory int64) {
-	if needs := peers.Enough(instances); descriptors < needs {
-		log.Warn("the limit of open files may be too low for the instances; raise LimitNOFILE= of the service, ulimit -n, or --ulimit nofile of the container",
-			"limit", descriptors, "needs", needs, "instances", instances)
-	}
-	if needs := baseMemory + int64(instances)*instanceMemory; memory < needs {
-		log.Warn("the memory limit may be too low for the instances; raise MemoryMax= of the service, --memory of the container, or GOMEMLIMIT",
-			"limit_bytes", memory, "needs_bytes", needs, "instances", instances)
-	}
-}

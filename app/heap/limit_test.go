@@ -1,10 +1,8 @@
-package app
+package heap
 
 import (
-	"bytes"
 	"log/slog"
 	"runtime/debug"
-	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -78,37 +76,11 @@ func TestMemoryLimitFollowsTheControlGroup(t *testing.T) {
 		"sys/fs/cgroup/memory/memory.limit_in_bytes": {Data: []byte("10000000000\n")},
 	}
 	t.Setenv("GOMEMLIMIT", "off")
-	if limitMemory(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != before {
+	if limit(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != before {
 		t.Error("GOMEMLIMIT does not stand")
 	}
 	t.Setenv("GOMEMLIMIT", "")
-	if limitMemory(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != 9_000_000_000 {
+	if limit(root, slog.New(slog.DiscardHandler)); debug.SetMemoryLimit(-1) != 9_000_000_000 {
 		t.Errorf("the limit is %d", debug.SetMemoryLimit(-1))
-	}
-}
-
-// TestStartWarnsOfTooLowLimits, and not of sufficient ones.
-func TestStartWarnsOfTooLowLimits(t *testing.T) {
-	for _, c := range []struct {
-		instances, descriptors int
-		memory                 int64
-		want                   []string
-	}{
-		{0, 256, 1 << 30, nil},
-		{0, 255, 1 << 30, []string{"LimitNOFILE=", "limit=255", "needs=256"}},
-		{1000, 4256, 1 << 30, nil},
-		{1000, 4255, 1 << 30, []string{"needs=4256", "instances=1000"}},
-		{1000, 65536, 256 << 20, []string{"MemoryMax=", "limit_bytes=268435456"}},
-	} {
-		var said bytes.Buffer
-		warnRoom(slog.New(slog.NewTextHandler(&said, nil)), c.instances, c.descriptors, c.memory)
-		if c.want == nil && said.Len() > 0 {
-			t.Errorf("%+v: %s", c, said.String())
-		}
-		for _, want := range c.want {
-			if !strings.Contains(said.String(), want) {
-				t.Errorf("%+v: no %q in %q", c, want, said.String())
-			}
-		}
 	}
 }

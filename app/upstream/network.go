@@ -1,6 +1,9 @@
-package app
+// Package upstream finds the server that instances connect to, WhatsApp's or one in its
+// place, and the proxy on the way there. It says which accounts belong to another network.
+package upstream
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,11 +15,13 @@ import (
 	"postern/event"
 	"postern/instance"
 	"postern/sandbox"
+	"postern/store/schema"
+	"postern/whatsapp"
 	"postern/whatsapp/device"
 )
 
-// standings returns the states of the devices for a program on a network.
-func standings(devices *device.Container, program event.Network) (map[int64]instance.Standing, error) {
+// Standings returns the states of the devices for a program on a network.
+func Standings(devices *device.Container, program event.Network) (map[int64]instance.Standing, error) {
 	known, err := devices.Standings()
 	all := make(map[int64]instance.Standing, len(known))
 	for id, d := range known {
@@ -25,20 +30,9 @@ func standings(devices *device.Container, program event.Network) (map[int64]inst
 	return all, err
 }
 
-// wrongNetworks describes how many accounts are not connected because they belong to other
-// networks, and what to set; empty for none.
-func (a *App) wrongNetworks() string {
-	elsewhere := a.registry.Elsewhere()
-	if len(elsewhere) == 0 {
-		return ""
-	}
-	message, advice := WrongNetworks(elsewhere, a.home)
-	return message + "; " + advice
-}
-
-// WrongNetworks says of accounts, counted by network, that they are not connected by a
+// Elsewhere says of accounts, counted by network, that they are not connected by a
 // program on another one, and what to set so that they are.
-func WrongNetworks(accounts map[event.Network]int, program event.Network) (message, advice string) {
+func Elsewhere(accounts map[event.Network]int, program event.Network) (message, advice string) {
 	total := 0
 	var of, set []string
 	for _, n := range slices.Sorted(maps.Keys(accounts)) {
@@ -73,9 +67,9 @@ func howToReach(n, program event.Network) string {
 	}
 }
 
-// NetworkOf returns the network that a program with this configuration connects to. Nothing
+// Network returns the network that a program with this configuration connects to. Nothing
 // is changed; the error of a sandbox whose file is in use wraps store.ErrLocked.
-func NetworkOf(cfg *config.Config) (event.Network, error) {
+func Network(cfg *config.Config) (event.Network, error) {
 	if cfg.Sandbox.Enabled {
 		root, err := sandbox.RootKey(cfg.Sandbox.Path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -83,15 +77,15 @@ func NetworkOf(cfg *config.Config) (event.Network, error) {
 		}
 		return event.SandboxNetwork(root), err
 	}
-	endpoint, err := configuredEndpoint(cfg)
+	endpoint, err := Endpoint(cfg)
 	return endpoint.Network(), err
 }
 
-// StrayAccounts returns the accounts of a data file that no program has open by network,
-// without those of the given one. all counts all accounts. Errors are those of
+// Strays counts the accounts of a data file that no program has open by network, without
+// those of the given one. all counts all accounts. buckets and errors are those of
 // store.ScanFile.
-func StrayAccounts(path string, program event.Network) (stray map[event.Network]int, all int, err error) {
-	known, err := device.StandingsIn(path, Buckets())
+func Strays(path string, buckets []schema.Bucket, program event.Network) (stray map[event.Network]int, all int, err error) {
+	known, err := device.StandingsIn(path, buckets)
 	stray = map[event.Network]int{}
 	for _, d := range known {
 		if d.Aside {
@@ -103,4 +97,24 @@ func StrayAccounts(path string, program event.Network) (stray map[event.Network]
 		}
 	}
 	return stray, all, err
+}
+
+// Endpoint returns the endpoint of whatsapp.endpoint, nil for WhatsApp itself.
+func Endpoint(cfg *config.Config) (*whatsapp.Endpoint, error) {
+	wa := cfg.WhatsApp
+	if wa.Endpoint == "" {
+		return nil, nil
+	}
+	e := &whatsapp.Endpoint{URL: wa.Endpoint}
+	var err error
+	if e.CA, err = config.ReadSmall(wa.EndpointCA, config.MaxPEM); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(e.CA) {
+		return nil, fmt.Errorf("whatsapp.endpoint_ca: %s has no certificate in PEM", wa.EndpointCA)
+	}
+	if e.RootKey, err = config.ParseRootKey(wa.EndpointRootKey); err != nil {
+		return nil, fmt.Errorf("whatsapp.endpoint_root_key: %w", err)
+	}
+	return e, nil
 }

@@ -1,4 +1,4 @@
-package app
+package upstream
 
 import (
 	"errors"
@@ -11,19 +11,10 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// proxyForAll returns the URL of the proxy for instances without one of their own.
-func (a *App) proxyForAll() (string, error) {
-	url, server, err := proxyForAll(a.cfg)
-	if !server.IsZero() {
-		a.log.Info("the environment sets a proxy for all instances", "variable", "HTTPS_PROXY", "proxy", server)
-	}
-	return url, config.Faulty(err)
-}
-
-// proxyForAll is that of App. Where it is not set, and the instances talk to
-// WhatsApp, the environment of the program decides, as it does for other programs;
-// named is what it names then.
-func proxyForAll(cfg *config.Config) (proxyURL string, named proxy.Server, err error) {
+// Proxy returns the URL of the proxy for instances without one of their own. Where
+// whatsapp.proxy is not set, and the instances talk to WhatsApp, the environment of the
+// program decides, as it does for other programs; named is what it names then.
+func Proxy(cfg *config.Config) (proxyURL string, named proxy.Server, err error) {
 	if cfg.WhatsApp.Proxy != "" || cfg.Sandbox.Enabled || cfg.WhatsApp.Endpoint != "" {
 		return cfg.WhatsApp.Proxy, named, nil
 	}

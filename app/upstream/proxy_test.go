@@ -1,4 +1,4 @@
-package app
+package upstream
 
 import (
 	"bytes"
@@ -33,11 +33,10 @@ func TestCommonProxyComesFromSettingOrEnvironment(t *testing.T) {
 			for _, key := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"} {
 				t.Setenv(key, tc.env[key])
 			}
-			var log bytes.Buffer
-			a := &App{cfg: config.Default(), log: slog.New(slog.NewJSONHandler(&log, nil))}
-			a.cfg.WhatsApp.Proxy, a.cfg.WhatsApp.Endpoint = tc.setting, tc.endpoint
-			a.cfg.Sandbox.Enabled = tc.sandbox
-			got, err := a.proxyForAll()
+			cfg := config.Default()
+			cfg.WhatsApp.Proxy, cfg.WhatsApp.Endpoint = tc.setting, tc.endpoint
+			cfg.Sandbox.Enabled = tc.sandbox
+			got, named, err := Proxy(cfg)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) || strings.Contains(err.Error(), "pa55word") {
 					t.Errorf("got %q, %v", got, err)
@@ -47,8 +46,10 @@ func TestCommonProxyComesFromSettingOrEnvironment(t *testing.T) {
 			if err != nil || got != tc.want {
 				t.Errorf("got %q (%v), want %q", got, err, tc.want)
 			}
-			if logged := strings.Contains(log.String(), "b.example.org"); logged != (tc.setting == "" && got != "") || strings.Contains(log.String(), "pa55word") {
-				t.Errorf("the log says %s", log.String())
+			var log bytes.Buffer
+			slog.New(slog.NewJSONHandler(&log, nil)).Info("", "proxy", named)
+			if is := strings.Contains(log.String(), "b.example.org"); is != (tc.setting == "" && got != "") || is == named.IsZero() || strings.Contains(log.String(), "pa55word") {
+				t.Errorf("the environment names %s", log.String())
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package app
+package upstream
 
 import (
 	"context"
@@ -13,22 +13,22 @@ import (
 	"postern/whatsapp/proxy"
 )
 
-// WhatsAppHosts returns those that every instance needs: the one that it is connected to,
+// Hosts returns those that every instance needs: the one that it is connected to,
 // and the one that files come from and go to.
-func WhatsAppHosts() []string { return []string{"web.whatsapp.com", "mmg.whatsapp.net"} }
+func Hosts() []string { return []string{"web.whatsapp.com", "mmg.whatsapp.net"} }
 
-// ReachWhatsApp connects to one of its hosts as instances with this configuration do
+// Reach connects to one of the hosts as instances with this configuration do
 // that have no proxy of their own, speaks TLS and asks nothing. way says what lies
 // between, for people. Not with the sandbox of the program itself.
-func ReachWhatsApp(ctx context.Context, cfg *config.Config, host string) (way string, err error) {
-	endpoint, err := configuredEndpoint(cfg)
+func Reach(ctx context.Context, cfg *config.Config, host string) (way string, err error) {
+	endpoint, err := Endpoint(cfg)
 	if err != nil {
 		return "", err
 	}
 	if endpoint != nil {
 		way = " (whatsapp.endpoint in its place)"
 	}
-	forAll, _, err := proxyForAll(cfg)
+	forAll, _, err := Proxy(cfg)
 	if err != nil {
 		return way, err
 	}
@@ -44,15 +44,15 @@ func ReachWhatsApp(ctx context.Context, cfg *config.Config, host string) (way st
 	return way, whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), dial)
 }
 
-// ReachThrough is ReachWhatsApp for instances with their own proxy.
+// ReachThrough is Reach for instances with their own proxy.
 func ReachThrough(ctx context.Context, cfg *config.Config, p instance.SharedProxy) error {
-	endpoint, err := configuredEndpoint(cfg)
+	endpoint, err := Endpoint(cfg)
 	if err != nil {
 		return err
 	}
-	host := WhatsAppHosts()[0]
+	host := Hosts()[0]
 	if !slices.Contains(p.For, proxy.Socket) {
-		host = WhatsAppHosts()[1]
+		host = Hosts()[1]
 	}
 	return whatsapp.Reach(ctx, endpoint, net.JoinHostPort(host, "443"), through(p.Server))
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"postern/app"
+	"postern/app/upstream"
 	"postern/store"
 )
 
@@ -20,19 +21,19 @@ func (r *examination) accounts() []Finding {
 	case r.closed != nil:
 		return one(check, Warning, "the data file is the cause, see its line", "not looked at: the data file cannot be opened")
 	}
-	network, err := app.NetworkOf(r.Config)
+	network, err := upstream.Network(r.Config)
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		return one(check, Warning, "stop what uses the file of the sandbox, and run this again", "not looked at: %v", err)
 	case err != nil:
 		return one(check, Fault, "fix it: no account connects until then", "the network of the accounts is not known: %v", err)
 	}
-	stray, all, err := app.StrayAccounts(r.Config.Store.Path, network)
+	stray, all, err := upstream.Strays(r.Config.Store.Path, app.Buckets(), network)
 	if err != nil {
 		return one(check, Warning, "the data file is the cause, see its line", "not looked at: %v", err)
 	}
 	if len(stray) > 0 {
-		message, advice := app.WrongNetworks(stray, network)
+		message, advice := upstream.Elsewhere(stray, network)
 		return one(check, Warning, advice, "%s", message)
 	}
 	return one(check, OK, "", "%s", linked(all, network.String()))

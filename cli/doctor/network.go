@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/app"
+	"postern/app/upstream"
 	"postern/config"
 	"postern/dispatch"
 	"postern/internal/netfault"
@@ -233,14 +233,14 @@ func (r *examination) whatsapp(ctx context.Context) []Finding {
 	if r.Config.Sandbox.Enabled {
 		return one(check, OK, "", "not checked: the built-in sandbox replaces it")
 	}
-	hosts := app.WhatsAppHosts()
+	hosts := upstream.Hosts()
 	found := make([][]Finding, len(hosts))
 	var wg sync.WaitGroup
 	for i, name := range hosts {
 		wg.Go(func() {
 			ctx, cancel := limited(ctx)
 			defer cancel()
-			way, err := app.ReachWhatsApp(ctx, r.Config, name)
+			way, err := upstream.Reach(ctx, r.Config, name)
 			if err != nil {
 				found[i] = one(check, Fault, "let this machine resolve the name and connect to its port 443, or set whatsapp.proxy", "%s%s: %v", name, way, why(ctx, err))
 				return

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"postern/app"
+	"postern/app/upstream"
 	"postern/instance"
 	"postern/internal/plural"
 )
@@ -103,7 +103,7 @@ func (r *examination) tryProxies(ctx context.Context) (all []proxyTried, untried
 			ctx, cancel := limited(ctx)
 			defer cancel()
 			all[i] = proxyTried{url: p.Server.String(), instances: p.Instances}
-			if err := app.ReachThrough(ctx, r.Config, p); err != nil {
+			if err := upstream.ReachThrough(ctx, r.Config, p); err != nil {
 				all[i].failed = strings.TrimSpace(why(ctx, err).Error())
 			}
 		})
