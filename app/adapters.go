@@ -3,16 +3,13 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 
-	"postern/batch"
 	"postern/delivery/pull"
 	"postern/event"
 	"postern/instance"
-	"postern/instance/pace"
 	"postern/instance/webhooks"
 	"postern/sandbox"
 	"postern/store"
@@ -41,44 +38,6 @@ type session struct {
 	*whatsapp.BusinessLabels
 	*whatsapp.AppState
 	*whatsapp.Self
-}
-
-// fleet adapts the instances to package batch.
-type fleet struct {
-	registry   *instance.Registry
-	supervisor *instance.Supervisor
-	knows      func(id int64, number string) bool
-	pacer      *pace.Pacer
-	benches    bool // instances whose messages do not arrive
-}
-
-func (f fleet) Instance(id int64) (name string, state event.State, ok bool) {
-	rec, err := f.registry.ByID(id)
-	return rec.Name, rec.Status, err == nil
-}
-
-// Send sends an item's message. It is stored in the commit of the item's
-// result, and so is send.message when it is durable; else that follows the commit.
-func (f fleet) Send(ctx context.Context, id int64, out event.Outgoing) (batch.Receipt, error) {
-	sent, err := f.supervisor.Send(ctx, id, out)
-	if errors.Is(err, instance.ErrNotFound) {
-		err = fmt.Errorf("%w: %w", event.ErrNotConnected, err) // deleted since it was chosen: nothing left
-	}
-	if err != nil {
-		return batch.Receipt{}, err
-	}
-	m := sent.Message
-	m.InstanceID, m.ExternalAttributes = id, out.Attributes
-	if m.ExternalAttributes == nil {
-		m.ExternalAttributes = event.Attributes("{}")
-	}
-	receipt := batch.Receipt{WhatsAppID: m.KeyID}
-	if m.KeyRemoteJID != nil {
-		receipt.RecipientJID = *m.KeyRemoteJID
-	}
-	record := f.registry.Sent(id, out.Content, m)
-	receipt.Record, receipt.Committed = record.Store, record.Publish
-	return receipt, nil
 }
 
 // losses notes for consumers that pull the events that the disk had no room for.

@@ -13,6 +13,8 @@ import (
 
 	"postern/access"
 	"postern/app/certificate"
+	"postern/app/fleet"
+	"postern/app/hub"
 	"postern/app/upstream"
 	"postern/backup"
 	"postern/batch"
@@ -104,7 +106,7 @@ type App struct {
 	webhooks   *webhooks.Directory
 	messages   *messages.Archive
 	registry   *instance.Registry
-	known      contacts
+	known      fleet.Contacts
 	pacer      *pace.Pacer
 	supervisor *instance.Supervisor
 	processor  *later.Processor
@@ -273,7 +275,7 @@ func (a *App) startAccess(context.Context) (err error) {
 func (a *App) startHub(context.Context) error {
 	ws := a.cfg.Websocket
 	a.hub = wsbus.New(wsbus.Config{
-		Events: eventLog{a.store}, InstanceEvents: instanceLog{a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
+		Events: hub.BatchEvents{Store: a.store}, InstanceEvents: hub.InstanceEvents{Store: a.store}, SendBuffer: int(ws.SendBuffer), PingInterval: ws.PingInterval, PongTimeout: ws.PongTimeout, WriteTimeout: ws.WriteTimeout,
 		MaxPerToken:    int(ws.MaxPerToken),
 		AllowedOrigins: ws.AllowedOrigins, AllowEmptyOrigin: ws.AllowEmptyOrigin, Valid: a.store.Valid, Logger: a.log,
 	})
@@ -387,7 +389,7 @@ func (a *App) startInstances(ctx context.Context) error {
 	if w := a.wrongNetworks(); w != "" {
 		a.log.Warn(w)
 	}
-	a.known = contacts{a.registry, a.messages, devices}
+	a.known = fleet.Contacts{Registry: a.registry, Messages: a.messages, Devices: devices}
 	a.introductions()
 	if err := a.startPacer(ctx); err != nil {
 		return err
@@ -398,8 +400,24 @@ func (a *App) startInstances(ctx context.Context) error {
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay), Valid: a.cell.valid(),
 		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
-		Knows: a.known.know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), UndeliveredAfter: wa.UndeliveredAfter, Logger: a.log,
+		Knows: a.known.Know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), UndeliveredAfter: wa.UndeliveredAfter, Logger: a.log,
 	})
+	return nil
+}
+
+// startPacer reads the limits of all instances.
+func (a *App) startPacer(ctx context.Context) error {
+	zone, err := time.LoadLocation(a.cfg.Batch.Timezone)
+	if err != nil {
+		return fmt.Errorf("message.batch.timezone: %w", err)
+	}
+	a.pacer, err = pace.Open(ctx, pace.Config{
+		Store: a.store, Location: zone, Person: a.known.Person, IsNew: a.known.IsNew, Changed: a.limitsChanged, Date: a.store.Now, Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.stops.push("limits of instances", func(context.Context) error { return a.pacer.Close() })
 	return nil
 }
 
@@ -413,7 +431,7 @@ func (a *App) startBatches(ctx context.Context) error {
 		return err
 	}
 	a.engine, err = batch.New(batch.Config{
-		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, AccountOf: a.known.devices.AccountOf, NumbersOf: a.known.devices.NumbersOf, Fleet: fleet{a.registry, a.supervisor, a.known.know, a.pacer, a.cfg.Batch.BenchUndelivered}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
+		Store: a.store, Outbox: a.outbox, OptOuts: a.optouts, AccountOf: a.known.Devices.AccountOf, NumbersOf: a.known.Devices.NumbersOf, Fleet: fleet.Fleet{Registry: a.registry, Supervisor: a.supervisor, Knows: a.known.Know, Pacer: a.pacer, Benches: a.cfg.Batch.BenchUndelivered}, LetGo: a.letGo, Changed: a.batchChanged, NewMessageID: whatsapp.NewMessageID, Enabled: a.cfg.Batch.WorkerEnabled,
 		MaxDelay:        time.Duration(a.cfg.Batch.MaxDelayMs) * time.Millisecond,
 		MaxRecipients:   int(a.cfg.Batch.MaxRecipients),
 		MaxOpen:         int(a.cfg.Batch.MaxOpen),
@@ -477,13 +495,13 @@ func (a *App) startScheduled(ctx context.Context) error {
 // startErasures continues to remove what is stored about people who asked for it.
 func (a *App) startErasures(context.Context) error {
 	a.erasures = erasure.New(erasure.Config{
-		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, Forget: a.known.devices.ForgetPerson,
+		Store: a.store, Messages: a.messages, Ledger: a.ledger, KeepsFile: kept.Has, Forget: a.known.Devices.ForgetPerson,
 		Account: func(id int64) (name string, own []string, err error) {
 			rec, err := a.registry.ByID(id)
 			return rec.Name, []string{plain(rec.OwnerJID), plain(rec.OwnerLID)}, err
 		},
 		Person: func(jid string) []string {
-			_, all := a.known.devices.Person(jid)
+			_, all := a.known.Devices.Person(jid)
 			return all
 		},
 		Logger: a.log,

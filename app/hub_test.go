@@ -15,6 +15,7 @@ import (
 
 	"nhooyr.io/websocket"
 
+	"postern/app/hub"
 	"postern/cli/consumer"
 	"postern/delivery/outbox"
 	"postern/event"
@@ -196,7 +197,7 @@ func TestReplaysOfLargeEventsArePagedByBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := eventLog{s.store}
+	log := hub.BatchEvents{Store: s.store}
 	for after := uint64(0); after < 40; {
 		page, err := log.EventsAfter(s.owner, after, 64)
 		if err != nil || len(page) == 0 || len(page) > 4 || page[0].Seq != after+1 {
@@ -227,7 +228,7 @@ func TestAReplayReadsOnBehindDamagedEntries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := eventLog{s.store}.EventsAfter(s.owner, 0, 64)
+	page, err := hub.BatchEvents{Store: s.store}.EventsAfter(s.owner, 0, 64)
 	var got []uint64
 	for _, e := range page {
 		got = append(got, e.Seq)

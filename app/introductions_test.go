@@ -9,8 +9,10 @@ import (
 
 	"go.mau.fi/whatsmeow/types"
 
+	"postern/app/fleet"
 	"postern/event"
 	"postern/instance"
+	"postern/messages"
 	"postern/store"
 	"postern/whatsapp/device"
 )
@@ -28,7 +30,11 @@ func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken := make(chan int64, 8)
-	archive := openMessages(t, s)
+	archive, err := messages.Open(t.Context(), messages.Config{Store: s, Owner: instance.There, SaveMessages: true, SaveUpdates: true, SaveContacts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer archive.Close()
 	registry, err := instance.Open(t.Context(), instance.Config{
 		Store: s, Messages: archive, Publish: func(event.Notice) {},
 		OnStatus: func(id int64, _ event.State) { woken <- id },
@@ -60,10 +66,10 @@ func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 		<-woken
 	}
 
-	a := &App{registry: registry, known: contacts{registry, archive, devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
+	a := &App{registry: registry, known: fleet.Contacts{Registry: registry, Messages: archive, Devices: devices}, stops: &stopStack{log: slog.New(slog.DiscardHandler), quiet: true}}
 	a.introductions()
 	defer func() { _ = a.stops.stop(t.Context()) }()
-	if a.known.know(ids[0], "4915155500001") {
+	if a.known.Know(ids[0], "4915155500001") {
 		t.Error("known before anybody can know")
 	}
 	for n, number := range []string{"4915155500001", "4915155500002"} { // the second changes nothing for the message
@@ -79,7 +85,7 @@ func TestSenderByLIDIsKnownWithTheirNumber(t *testing.T) {
 		case <-time.After(15 * time.Second):
 			t.Fatal("no batch is notified")
 		}
-		if known := a.known.know(ids[0], number); known != (n == 0) {
+		if known := a.known.Know(ids[0], number); known != (n == 0) {
 			t.Errorf("%s: known = %t", number, known)
 		}
 	}

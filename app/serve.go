@@ -10,7 +10,9 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"postern/app/accounts"
 	"postern/app/certificate"
+	"postern/app/hub"
 	"postern/app/unixsocket"
 	"postern/config"
 	"postern/console/page"
@@ -116,15 +118,16 @@ func (a *App) serve(taken Addresses) error {
 	if err != nil {
 		return err
 	}
-	carry := &transfers{
-		accounts: accounts{a.store, a.known.devices, a.messages, a.registry}, supervisor: a.supervisor, media: a.media, maxBytes: 2 * a.cfg.Media.MaxBytes,
-		secret: []byte(a.sec.JWTSecret), tokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn), log: a.log,
+	carry := &accounts.Running{
+		Accounts:   accounts.Accounts{Store: a.store, Devices: a.known.Devices, Messages: a.messages, Registry: a.registry, Version: version},
+		Supervisor: a.supervisor, Media: a.media, MaxBytes: 2 * a.cfg.Media.MaxBytes,
+		Secret: []byte(a.sec.JWTSecret), TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn), Log: a.log,
 	}
 	api := httpapi.Config{
 		Config: rest.Config{
 			Access: a.access, Store: a.store, APIKey: a.sec.GlobalAuthToken, KeyOpensInstances: a.cfg.Authentication.GlobalKeyOpensInstances, JWTSecret: []byte(a.sec.JWTSecret),
 			Proxies: proxies, Failures: a.failures, BaseURL: a.cfg.PublicURL(), BasePath: a.cfg.Server.BasePath, Stopping: a.stopping, Logger: a.log,
-			Answered: a.known.devices.Answered,
+			Answered: a.known.Devices.Answered,
 		},
 		Program: operator.Program{
 			Backup: a.archive, Ready: a.notReady, Role: a.cell.role(), Cluster: a.cell.status(), Warnings: a.warnings, Settings: a.settingList, Support: a.writeSupport, Samples: a.samples, Troubles: a.troubles,
@@ -133,7 +136,7 @@ func (a *App) serve(taken Addresses) error {
 		Registry: a.registry, Messages: a.messages, Supervisor: a.supervisor, Engine: a.engine, OptOuts: a.optouts, Processor: a.processor, Scheduled: a.scheduled, Erasures: a.erasures, Media: a.media, MaxMedia: a.cfg.Media.MaxBytes, MaxInline: a.cfg.Media.MaxInline,
 		Links: a.links, Fetched: a.fetched, Kept: a.kept, LinkTTL: a.cfg.Media.LinkTTL, FileServed: a.metrics.served,
 		Outbox: a.outbox, Relay: a.relay, Deliveries: a.deliveries, Consumers: a.consumers, Receivers: a.receivers, Alerts: alerts.NewBook(a.store, a.log), NewMessageID: whatsapp.NewMessageID, Post: a.postNow,
-		Transfers: instances.Transfers{Export: carry.export, Undo: carry.undo, Import: carry.restore}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
+		Transfers: instances.Transfers{Export: carry.Export, Undo: carry.Undo, Import: carry.Import}, TokenTTL: seconds(a.cfg.Authentication.JWTExpiresIn),
 		MaxRecipients: int(a.cfg.Batch.MaxRecipients), Version: version, Pages: page.Pages(),
 	}
 	if api.Portal, err = a.portal(); err != nil {
@@ -143,7 +146,7 @@ func (a *App) serve(taken Addresses) error {
 		api.Backups = a.backups.State
 	}
 	if a.cfg.Websocket.Enabled {
-		api.Hub = hubAdapter{a.hub, a.console}
+		api.Hub = hub.Adapter{Hub: a.hub, Console: a.console}
 	}
 	if a.sandbox != nil {
 		api.Sandbox = a.sandbox.Control()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"postern/app/fleet"
 	"postern/batch"
 	"postern/console/trouble"
 	"postern/event"
@@ -66,7 +67,7 @@ func (s *state) accounts() (all []trouble.Account) {
 				continue
 			}
 			lost, err := s.a.supervisor.Undelivered(rec.ID)
-			if err == nil && lost.Share != nil && lost.Hour >= fewUndelivered && *lost.Share >= manyUndelivered {
+			if err == nil && fleet.Silent(lost) {
 				s.silent[rec.ID] = true
 			}
 		}

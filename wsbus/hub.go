@@ -102,7 +102,7 @@ type FeedClient struct {
 }
 
 // Token is the digest of a token.
-type Token [sha256.Size]byte
+type Token = [sha256.Size]byte
 
 // Hub holds the connections. Its methods may be called from any goroutine.
 type Hub struct {

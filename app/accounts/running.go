@@ -1,4 +1,4 @@
-package app
+package accounts
 
 import (
 	"context"
@@ -20,23 +20,23 @@ import (
 	"postern/whatsapp/device"
 )
 
-// transfers exports and imports accounts while the program runs. It keeps the exports of one
+// Running exports and imports accounts while the program runs. It keeps the exports of one
 // instance apart, and the imports.
-type transfers struct {
-	accounts
-	supervisor *instance.Supervisor
-	media      *media.Library
-	maxBytes   int64         // twice media.max_bytes
-	secret     []byte        // that signs tokens
-	tokenTTL   time.Duration // of tokens; 0: they do not expire
-	log        *slog.Logger
+type Running struct {
+	Accounts
+	Supervisor *instance.Supervisor
+	Media      *media.Library
+	MaxBytes   int64         // twice media.max_bytes
+	Secret     []byte        // that signs tokens
+	TokenTTL   time.Duration // of tokens; 0: they do not expire
+	Log        *slog.Logger
 
 	mu      sync.Mutex
 	running map[int64]chan struct{} // by instance, closed at the end; 0: an import
 }
 
 // begin fails with instances.ErrTransferring while another one runs.
-func (t *transfers) begin(id int64) (end func(), err error) {
+func (t *Running) begin(id int64) (end func(), err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running[id] != nil {
@@ -60,7 +60,7 @@ func (t *transfers) begin(id int64) (end func(), err error) {
 const undoWait = 10 * time.Second
 
 // beginAfter is begin, and waits for the one that runs.
-func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err error) {
+func (t *Running) beginAfter(ctx context.Context, id int64) (end func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, undoWait, instances.ErrTransferring)
 	defer cancel()
 	for {
@@ -81,13 +81,13 @@ func (t *transfers) beginAfter(ctx context.Context, id int64) (end func(), err e
 	}
 }
 
-// export is instances.Transfers.Export.
-func (t *transfers) export(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out instances.Outgoing, err error) {
+// Export is instances.Transfers.Export.
+func (t *Running) Export(ctx context.Context, id int64, by string, messages bool, to []age.Recipient) (out instances.Outgoing, err error) {
 	end, err := t.begin(id)
 	if err != nil {
 		return out, err
 	}
-	marked, err := t.supervisor.MoveAway(ctx, id, by)
+	marked, err := t.Supervisor.MoveAway(ctx, id, by)
 	if err != nil {
 		end()
 		return out, err
@@ -99,11 +99,11 @@ func (t *transfers) export(ctx context.Context, id int64, by string, messages bo
 			err = errors.Join(f.Close(), os.Remove(f.Name()))
 		}
 		if marked && !whole {
-			err = errors.Join(err, t.supervisor.MoveBack(context.WithoutCancel(ctx), id, by))
+			err = errors.Join(err, t.Supervisor.MoveBack(context.WithoutCancel(ctx), id, by))
 		}
 		return err
 	}
-	if f, err = t.media.Create(); err == nil {
+	if f, err = t.Media.Create(); err == nil {
 		out.Size, err = t.spool(ctx, id, f, messages, to)
 	}
 	if err != nil {
@@ -115,23 +115,23 @@ func (t *transfers) export(ctx context.Context, id int64, by string, messages bo
 
 // spool writes the account of an instance that has moved, so that a slow client
 // keeps no page of the file, and returns its size.
-func (t *transfers) spool(ctx context.Context, id int64, f *os.File, messages bool, to []age.Recipient) (size int64, err error) {
-	rec, err := t.registry.ByID(id)
+func (t *Running) spool(ctx context.Context, id int64, f *os.File, messages bool, to []age.Recipient) (size int64, err error) {
+	rec, err := t.Registry.ByID(id)
 	if err != nil {
 		return 0, err
 	}
-	d, err := t.devices.Export(ctx, id)
+	d, err := t.Devices.Export(ctx, id)
 	if errors.Is(err, device.ErrNoDevice) {
 		err = fmt.Errorf("%w: %w", event.ErrNotConnected, instance.ErrNeverPaired)
 	}
 	if err != nil {
 		return 0, err
 	}
-	done, err := t.write(ctx, rec, d, messages, admitted{f, t.store.Admit}, to)
+	done, err := t.Write(ctx, rec, d, messages, admitted{f, t.Store.Admit}, to)
 	if err != nil {
 		return 0, err
 	}
-	t.log.Info("account exported", "instance", rec.Name, "instance_id", id, "sessions", done.Sessions, "contacts", done.Contacts, "messages", done.Messages)
+	t.Log.Info("account exported", "instance", rec.Name, "instance_id", id, "sessions", done.Sessions, "contacts", done.Contacts, "messages", done.Messages)
 	if size, err = f.Seek(0, io.SeekCurrent); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -153,32 +153,32 @@ func (w admitted) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// undo is instances.Transfers.Undo.
-func (t *transfers) undo(ctx context.Context, id int64, by string) error {
+// Undo is instances.Transfers.Undo.
+func (t *Running) Undo(ctx context.Context, id int64, by string) error {
 	end, err := t.beginAfter(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer end()
-	rec, err := t.registry.ByID(id)
+	rec, err := t.Registry.ByID(id)
 	if err == nil {
-		err = t.alone(rec)
+		err = t.Alone(rec)
 	}
 	if err != nil {
 		return err
 	}
-	return t.supervisor.MoveBack(ctx, id, by)
+	return t.Supervisor.MoveBack(ctx, id, by)
 }
 
-// restore is instances.Transfers.Import. In memory are what the file has, for which
+// Import is instances.Transfers.Import. In memory are what the file has, for which
 // transfer.Read counts twice media.max_bytes at most, and the pages of the one commit.
-func (t *transfers) restore(ctx context.Context, file io.Reader, name string, before func(name string)) (in instances.Imported, err error) {
+func (t *Running) Import(ctx context.Context, file io.Reader, name string, before func(name string)) (in instances.Imported, err error) {
 	end, err := t.begin(0)
 	if err != nil {
 		return in, err
 	}
 	defer end()
-	account, err := transfer.Read(ctx, file, t.maxBytes)
+	account, err := transfer.Read(ctx, file, t.MaxBytes)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -188,20 +188,20 @@ func (t *transfers) restore(ctx context.Context, file io.Reader, name string, be
 	default:
 		return in, fmt.Errorf("%w: %w", instances.ErrArchive, err)
 	}
-	if in.Fresh, err = retoken(t.secret, t.tokenTTL, account, name); err != nil {
+	if in.Fresh, err = Retoken(t.Secret, t.TokenTTL, account, name); err != nil {
 		return in, err
 	}
 	before(account.Instance.Name)
-	if in.Record, err = t.take(ctx, account); err != nil {
+	if in.Record, err = t.Take(ctx, account); err != nil {
 		return in, err
 	}
 	in.Contacts, in.Messages = len(account.Instance.Contacts), len(account.Instance.Messages)
 	if l := account.Instance.Limits; l != nil {
-		if _, err := t.supervisor.SetLimits(context.WithoutCancel(ctx), in.Record.ID, *l); err != nil {
-			t.log.Error("the limits of an imported instance are not in force; it stays disconnected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
+		if _, err := t.Supervisor.SetLimits(context.WithoutCancel(ctx), in.Record.ID, *l); err != nil {
+			t.Log.Error("the limits of an imported instance are not in force; it stays disconnected, set them again", "instance", in.Record.Name, "instance_id", in.Record.ID, "error", err)
 			return in, nil
 		}
 	}
-	t.supervisor.Resume(in.Record.ID)
+	t.Supervisor.Resume(in.Record.ID)
 	return in, nil
 }

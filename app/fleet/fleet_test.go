@@ -1,4 +1,4 @@
-package app
+package fleet_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"postern/app"
+	"postern/app/fleet"
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
@@ -14,26 +16,20 @@ import (
 	"postern/store"
 )
 
-// openMessages returns an archive that stores everything.
-func openMessages(t *testing.T, s *store.Store) *messages.Archive {
-	t.Helper()
-	a, err := messages.Open(t.Context(), messages.Config{Store: s, Owner: instance.There, SaveMessages: true, SaveUpdates: true, SaveContacts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(a.Close)
-	return a
-}
-
 // newFleet returns a fleet of one instance that never was connected.
-func newFleet(t *testing.T) (f fleet, id int64) {
+func newFleet(t *testing.T) (f fleet.Fleet, id int64) {
 	t.Helper()
-	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: Buckets(), NoSync: true, MinFree: 1})
+	s, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "f.db"), Buckets: app.Buckets(), NoSync: true, MinFree: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	registry, err := instance.Open(t.Context(), instance.Config{Store: s, Messages: openMessages(t, s), Publish: func(event.Notice) {}})
+	archive, err := messages.Open(t.Context(), messages.Config{Store: s, Owner: instance.There, SaveMessages: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(archive.Close)
+	registry, err := instance.Open(t.Context(), instance.Config{Store: s, Messages: archive, Publish: func(event.Notice) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +41,10 @@ func newFleet(t *testing.T) (f fleet, id int64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fleet{registry, instance.NewSupervisor(instance.SupervisorConfig{Registry: registry}), func(int64, string) bool { return false }, pacer, false}, rec.ID
+	return fleet.Fleet{
+		Registry: registry, Supervisor: instance.NewSupervisor(instance.SupervisorConfig{Registry: registry}),
+		Knows: func(int64, string) bool { return false }, Pacer: pacer,
+	}, rec.ID
 }
 
 // A batch then tries another instance; UNKNOWN would give the item up.
@@ -71,7 +70,7 @@ func TestFleetReportsTheEndOfABench(t *testing.T) {
 		{event.Restriction{Type: event.StatusAccountReachoutTimelock, Lifted: true}, time.Time{}},
 		{event.Restriction{Type: event.StatusTemporaryBan, Until: time.Now().Add(-time.Second)}, time.Time{}},
 	} {
-		if err := f.registry.Report(t.Context(), id, event.Fact{Restriction: &step.r}); err != nil {
+		if err := f.Registry.Report(t.Context(), id, event.Fact{Restriction: &step.r}); err != nil {
 			t.Fatal(err)
 		}
 		if got := f.Gate(batch.Question{Instance: id}).Until; !got.Equal(step.want) {

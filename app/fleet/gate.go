@@ -1,4 +1,4 @@
-package app
+package fleet
 
 import (
 	"fmt"
@@ -6,24 +6,28 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"postern/batch"
 	"postern/event"
 	"postern/instance"
+	"postern/instance/pace"
 	"postern/internal/plural"
+	"postern/messages"
 )
 
-// Gate answers from the restrictions of the account, and where those let pass,
+// Gate implements [batch.Fleet]. It answers from the restrictions of the account, and where those let pass,
 // from the limits of the instance.
-func (f fleet) Gate(q batch.Question) batch.Gate {
-	rec, err := f.registry.ByID(q.Instance)
+func (f Fleet) Gate(q batch.Question) batch.Gate {
+	rec, err := f.Registry.ByID(q.Instance)
 	if err != nil {
 		return batch.Gate{}
 	}
 	var gate batch.Gate
-	now := f.registry.Now()
+	now := f.Registry.Now()
 	for _, one := range rec.InForce(now) {
 		strangers := one.Strangers() && !q.Wait
-		if strangers && q.Recipient != "" && !slices.Contains(one.Refused, q.Recipient) && f.knows(q.Instance, q.Recipient) {
+		if strangers && q.Recipient != "" && !slices.Contains(one.Refused, q.Recipient) && f.Knows(q.Instance, q.Recipient) {
 			continue
 		}
 		gate = gate.Both(batch.Gate{
@@ -36,41 +40,33 @@ func (f fleet) Gate(q batch.Question) batch.Gate {
 	if gate = f.delivers(q.Instance, now); gate.Shut(now) {
 		return gate
 	}
-	return limits(f.pacer, q)
+	return limits(f.Pacer, q)
 }
 
-// The share of undelivered messages above which, with that number of them, an instance delivers nothing any more.
+// The share of undelivered messages from which on, with that number of them, an instance delivers nothing any more.
 const (
 	fewUndelivered  = 20
 	manyUndelivered = 0.3
 )
 
+// Silent reports whether too many messages of the last hour have no receipt.
+func Silent(lost messages.Undelivered) bool {
+	return lost.Share != nil && lost.Hour >= fewUndelivered && *lost.Share >= manyUndelivered
+}
+
 // delivers holds an instance back while too many of its messages have no receipt, if the settings ask for that.
-func (f fleet) delivers(id int64, now time.Time) batch.Gate {
-	if !f.benches {
+func (f Fleet) delivers(id int64, now time.Time) batch.Gate {
+	if !f.Benches {
 		return batch.Gate{}
 	}
-	lost, err := f.supervisor.Undelivered(id)
-	if err != nil || lost.Share == nil || lost.Hour < fewUndelivered || *lost.Share < manyUndelivered {
+	lost, err := f.Supervisor.Undelivered(id)
+	if err != nil || !Silent(lost) {
 		return batch.Gate{}
 	}
 	return batch.Gate{
 		Until: now.Add(time.Minute), Reason: "UNDELIVERED",
 		Text: fmt.Sprintf("%s that fell due in the last hour have no receipt", plural.Of(lost.Hour, "message")),
 	}
-}
-
-// know reports whether a person wrote to the account recently, or gave it a
-// privacy token. A failed lookup means a stranger.
-func (c contacts) know(id int64, number string) bool {
-	now := c.registry.Now()
-	_, names := c.devices.Person(number + "@" + event.UserServer)
-	heard, err := c.messages.Heard(id, names, now.Add(-instance.Acquainted))
-	if err == nil && heard {
-		return true
-	}
-	trusted, err := c.devices.Trusted(id, number, now)
-	return err == nil && trusted
 }
 
 // reasonOf returns the code of a restriction.
@@ -91,4 +87,17 @@ func textOf(one instance.Restriction) string {
 	default:
 		return "WhatsApp does not let the account write to people it does not know"
 	}
+}
+
+// limits returns the gate of an instance's limits.
+func limits(p *pace.Pacer, q batch.Question) batch.Gate {
+	sender := ""
+	if q.Batch != uuid.Nil {
+		sender = q.Batch.String()
+	}
+	refused := p.Hold(q.Instance, q.Recipient+"@"+event.UserServer, sender)
+	if refused == nil {
+		return batch.Gate{After: p.Spaced(q.Instance)}
+	}
+	return batch.Gate{Until: refused.Until, Strangers: refused.Strangers, Reason: pace.Code, Text: refused.Text()}
 }

@@ -1,4 +1,4 @@
-package app
+package fleet_test
 
 import (
 	"testing"
@@ -11,11 +11,11 @@ import (
 func TestGateAdmitsKnownContacts(t *testing.T) {
 	f, id := newFleet(t)
 	known := map[string]bool{"491": true}
-	f.knows = func(_ int64, number string) bool { return known[number] }
+	f.Knows = func(_ int64, number string) bool { return known[number] }
 	until := event.At(time.Now().Add(time.Hour)).Time
 	tell := func(r event.Restriction) {
 		t.Helper()
-		if err := f.registry.Report(t.Context(), id, event.Fact{Restriction: &r}); err != nil {
+		if err := f.Registry.Report(t.Context(), id, event.Fact{Restriction: &r}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,11 +1,12 @@
-package app
+// Package hub lies between the WebSocket hub (wsbus), the API and the stored events:
+// [Adapter] is the hub as the API asks for it, [BatchEvents] and [InstanceEvents] are what
+// the hub replays.
+package hub
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -18,36 +19,33 @@ import (
 	"postern/wsbus"
 )
 
-// hubAdapter adapts wsbus.Hub to package httpapi.
-type hubAdapter struct {
+// Adapter adapts wsbus.Hub to package httpapi.
+type Adapter struct {
 	*wsbus.Hub
-	console *feed.Feed
+	Console *feed.Feed
 }
 
-func (h hubAdapter) ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s sockets.Stream) error {
-	return hubError(h.ServeFeed(w, r, wsbus.FeedClient{
-		Open: func(wake func()) wsbus.Messages { return h.console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check,
+// ServeConsole serves the feed of a viewer of the console.
+func (h Adapter) ServeConsole(w http.ResponseWriter, r *http.Request, v feed.Viewer, s sockets.Stream) error {
+	return apiError(h.ServeFeed(w, r, wsbus.FeedClient{
+		Open: func(wake func()) wsbus.Messages { return h.Console.Open(v, wake) }, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check,
 	}))
 }
 
-func (h hubAdapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s sockets.Stream) error {
-	return hubError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Tells: s.Tells, Since: s.Since}))
+// ServeGlobal serves the batch events of a user.
+func (h Adapter) ServeGlobal(w http.ResponseWriter, r *http.Request, user uuid.UUID, s sockets.Stream) error {
+	return apiError(h.Hub.ServeGlobal(w, r, wsbus.GlobalClient{Owner: user, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Check: s.Check, Tells: s.Tells, Since: s.Since}))
 }
 
-func (h hubAdapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s sockets.Stream) error {
-	return hubError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{
+// ServeInstance serves the events of an instance.
+func (h Adapter) ServeInstance(w http.ResponseWriter, r *http.Request, id int64, s sockets.Stream) error {
+	return apiError(h.Hub.ServeInstance(w, r, wsbus.InstanceClient{
 		Instance: id, Durable: s.Durable, Kinds: s.Kinds, Expires: s.ExpiresAt, Token: s.Token, Holder: s.Holder, Scoped: s.Scoped, Since: s.Since, Check: s.Check,
 	}))
 }
 
-// Revoke closes the WebSockets of a token, and of those that depend on it.
-func (h hubAdapter) Revoke(token [sha256.Size]byte) { h.Hub.Revoke(token) }
-
-// Renew changes the expiry of the WebSockets of a token.
-func (h hubAdapter) Renew(token [sha256.Size]byte, expires time.Time) { h.Hub.Renew(token, expires) }
-
-// hubError maps the hub's errors to those of the API.
-func hubError(err error) error {
+// apiError maps the hub's errors to those of the API.
+func apiError(err error) error {
 	switch {
 	case errors.Is(err, wsbus.ErrAhead):
 		return sockets.ErrAhead
@@ -61,19 +59,21 @@ func hubError(err error) error {
 	return err
 }
 
-// eventLog adapts the outbox to package wsbus.
-type eventLog struct{ store *store.Store }
+// BatchEvents are the events of the outbox as a wsbus.Replayer.
+type BatchEvents struct{ Store *store.Store }
 
-func (l eventLog) Newest(owner uuid.UUID) (newest uint64, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// Newest implements [wsbus.Replayer].
+func (l BatchEvents) Newest(owner uuid.UUID) (newest uint64, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		newest, err = outbox.NewestOf(tx, owner)
 		return err
 	})
 	return newest, err
 }
 
-func (l eventLog) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// Gaps implements [wsbus.Replayer].
+func (l BatchEvents) Gaps(owner uuid.UUID, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		found, err := outbox.Gaps(tx, owner, seq, limit)
 		for _, g := range found {
 			gaps = append(gaps, wsbus.Gap(g))
@@ -90,8 +90,9 @@ const (
 	pageStep  = 4
 )
 
-func (l eventLog) EventsAfter(owner uuid.UUID, seq uint64, limit int) (page []wsbus.Event, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// EventsAfter implements [wsbus.Replayer].
+func (l BatchEvents) EventsAfter(owner uuid.UUID, seq uint64, limit int) (page []wsbus.Event, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		page, err = fill(seq, limit, func(after uint64, step int) (some []wsbus.Event, err error) {
 			entries, err := nextEntries(tx, owner, after, step)
 			for _, e := range entries {
@@ -119,20 +120,22 @@ func fill(seq uint64, limit int, next func(after uint64, step int) ([]wsbus.Even
 	return page, nil
 }
 
-// instanceLog is the stored events of durable instances as package wsbus wants
-// them. Their gaps are erased events; the oldest go when their time has ended.
-type instanceLog struct{ store *store.Store }
+// InstanceEvents are the stored events of durable instances as a wsbus.Replayer. Their
+// gaps are erased events; the oldest go when their time has ended.
+type InstanceEvents struct{ Store *store.Store }
 
-func (l instanceLog) Newest(instance int64) (newest uint64, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// Newest implements [wsbus.Replayer].
+func (l InstanceEvents) Newest(instance int64) (newest uint64, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		newest, err = delivery.NewestOf(tx, instance)
 		return err
 	})
 	return newest, err
 }
 
-func (l instanceLog) Gaps(instance int64, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// Gaps implements [wsbus.Replayer].
+func (l InstanceEvents) Gaps(instance int64, seq uint64, limit int) (gaps []wsbus.Gap, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		gaps = nil
 		runs, err := delivery.ErasedAfter(tx, instance, seq, limit)
 		for _, r := range runs {
@@ -143,8 +146,9 @@ func (l instanceLog) Gaps(instance int64, seq uint64, limit int) (gaps []wsbus.G
 	return gaps, err
 }
 
-func (l instanceLog) EventsAfter(instance int64, seq uint64, limit int) (page []wsbus.Event, err error) {
-	err = l.store.View(func(tx *store.Tx) error {
+// EventsAfter implements [wsbus.Replayer].
+func (l InstanceEvents) EventsAfter(instance int64, seq uint64, limit int) (page []wsbus.Event, err error) {
+	err = l.Store.View(func(tx *store.Tx) error {
 		page, err = fill(seq, limit, func(after uint64, step int) (some []wsbus.Event, err error) {
 			events, err := delivery.PositionAfter(tx, instance, after, step)
 			for _, e := range events {
