@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -186,8 +183,8 @@ func (a *App) localHandler(proxies peers.Proxies) func() http.Handler {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		key, err := a.cell.db.Secret(ctx, a.cell.name, "authentication.global_auth_token")
-		signs, errSigns := a.cell.db.Secret(ctx, a.cell.name, "authentication.jwt_secret")
+		key, err := a.cell.db.Secret(ctx, a.cell.name, nameGlobalKey)
+		signs, errSigns := a.cell.db.Secret(ctx, a.cell.name, nameJWTSecret)
 		file := a.cell.node.File()
 		if err != nil || errSigns != nil || len(key) == 0 || file == nil {
 			return nil
@@ -386,7 +383,7 @@ func (c *cell) stop(ctx context.Context) error {
 
 // serve lets the handler of the whole program answer.
 func (c *cell) serve(a *App, h http.Handler) {
-	c.front.use(&owner{h, c})
+	c.front.use(&standby.Owner{Handler: h, Valid: c.node.Valid, Synchronous: c.node.Synchronous, Key: c.secretKey})
 	a.stops.push("listeners", func(ctx context.Context) (err error) { // before the parts that answer
 		for _, stop := range c.listeners {
 			err = errors.Join(err, stop(ctx))
@@ -394,87 +391,6 @@ func (c *cell) serve(a *App, h http.Handler) {
 		return err
 	})
 }
-
-// owner answers while this process owns the cell.
-type owner struct {
-	http.Handler
-	cell *cell
-}
-
-// ServeHTTP implements http.Handler.
-func (o *owner) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !o.cell.node.Synchronous() && r.URL.Path != "/health" {
-		rest.WriteRefusal(w, r, rest.ErrorOf(http.StatusServiceUnavailable, standby.CodeNotSynchronous, "the database server waits for no second copy; changes go on when it does"), 1)
-		return
-	}
-	o.Handler.ServeHTTP(&guarded{ResponseWriter: w, request: r, valid: o.cell.node.Valid}, standby.Accept(r, o.cell.secretKey()))
-}
-
-// guarded is an answer that is replaced if this process does not own the cell when it
-// begins.
-type guarded struct {
-	http.ResponseWriter
-	request *http.Request
-	valid   func() bool
-
-	once    sync.Once
-	refused bool
-}
-
-var errNotOwner = errors.New("this process no longer owns the data")
-
-// begin decides once whether the answer may go out.
-func (g *guarded) begin() (may bool) {
-	g.once.Do(func() {
-		if g.refused = !g.valid(); g.refused {
-			refuseWithoutOwner(g.ResponseWriter, g.request)
-		}
-	})
-	return !g.refused
-}
-
-// refuseWithoutOwner answers 503 NO_OWNER.
-func refuseWithoutOwner(w http.ResponseWriter, r *http.Request) {
-	clear(w.Header())
-	rest.WriteRefusal(w, r, rest.ErrorOf(http.StatusServiceUnavailable, standby.CodeNoOwner, "no node owns the data now; one takes over within a lease"), 1)
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (g *guarded) WriteHeader(status int) {
-	if status < 200 || g.begin() {
-		g.ResponseWriter.WriteHeader(status)
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (g *guarded) Write(p []byte) (int, error) {
-	if !g.begin() {
-		return 0, errNotOwner
-	}
-	return g.ResponseWriter.Write(p)
-}
-
-// FlushError is called by http.ResponseController.
-func (g *guarded) FlushError() error {
-	if !g.begin() {
-		return errNotOwner
-	}
-	return http.NewResponseController(g.ResponseWriter).Flush()
-}
-
-// Flush implements http.Flusher.
-func (g *guarded) Flush() { _ = g.FlushError() }
-
-// Hijack implements http.Hijacker.
-func (g *guarded) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if !g.begin() {
-		return nil, nil, errNotOwner
-	}
-	return http.NewResponseController(g.ResponseWriter).Hijack()
-}
-
-// Unwrap is called by http.ResponseController.
-func (g *guarded) Unwrap() http.ResponseWriter { return g.ResponseWriter }
 
 // newNodeKey returns a key with which nodes know each other.
 func newNodeKey() string {

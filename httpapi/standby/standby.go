@@ -1,5 +1,6 @@
 // Package standby answers requests at a node that does not own its cell: it reports what
-// the node is doing, and forwards the rest to the owner.
+// the node is doing, and forwards the rest to the owner. [Owner] guards what the node that
+// owns the cell answers.
 package standby
 
 import (
