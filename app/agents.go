@@ -24,10 +24,7 @@ func (a *App) startAgents(api *httpapi.Config, proxies peers.Proxies) (own *mcp.
 		Audit: func(ctx context.Context, c mcp.Call) { a.auditAgent(ctx, proxies, c) },
 	})
 	api.MCP = s
-	a.stops.push("agents", func(context.Context) error {
-		s.Close()
-		return nil
-	})
+	a.stops.pushFunc("agents", s.Close)
 	return own
 }
 

@@ -295,10 +295,7 @@ func (a *App) startSandbox(context.Context) (err error) {
 	if a.cfg.Sandbox.AutoPair {
 		a.pairing.server = a.sandbox
 		a.pairing.log = a.log
-		a.stops.push("automatic pairing", func(context.Context) error {
-			a.pairing.work.Wait()
-			return nil
-		})
+		a.stops.pushFunc("automatic pairing", a.pairing.work.Wait)
 	}
 	return nil
 }
@@ -341,10 +338,7 @@ func (a *App) startMessages(ctx context.Context) (err error) {
 		return err
 	}
 	a.messages.Start()
-	a.stops.push("messages", func(context.Context) error {
-		a.messages.Close()
-		return nil
-	})
+	a.stops.pushFunc("messages", a.messages.Close)
 	return nil
 }
 

@@ -46,26 +46,20 @@ func (a *App) openDispatch(context.Context) (err error) {
 	})
 	a.stops.push("log of deliveries", a.deliveries.Stop)
 	a.consumers = pull.New(a.store, instance.There, a.outbox.Emitted, a.log)
-	a.stops.push("consumers of events", func(context.Context) error {
-		a.consumers.Stop()
-		return nil
-	})
+	a.stops.pushFunc("consumers of events", a.consumers.Stop)
 	sender := dispatch.NewSender(dispatch.SenderConfig{
 		Timeout: hook.Timeout, Connections: max(int(hook.Workers), relayConnections), Guard: dispatch.Guard{DenyPrivate: hook.DenyPrivate}, Valid: a.cell.valid(),
 	})
-	a.stops.push("webhook connections", func(context.Context) error {
-		sender.Close()
-		return nil
-	})
+	a.stops.pushFunc("webhook connections", sender.Close)
 	counted := attempts{a.metrics, a.health, a.store.Now}
 	a.queue = dispatch.NewQueue(dispatch.QueueConfig{
 		Sender: sender, Workers: int(hook.Workers), Size: int(hook.QueueSize), PerDestination: int(hook.PerDestination),
-		Log: a.deliveries, Resolve: resolve, Observe: counted.attempted, Lost: counted.dropped, Logger: a.log,
+		Log: a.deliveries, Resolve: resolve, Observe: counted.queued, Lost: counted.dropped, Logger: a.log,
 	})
 	a.relay = dispatch.NewRelay(dispatch.RelayConfig{
 		Store: a.store, Outbox: a.outbox, Sender: sender, URL: a.cfg.GlobalWebhook(), Publisher: a.hub, Retention: a.cfg.Outbox.Retention,
 		Ledger: a.ledger, Resolve: resolve, PublishInstance: a.hub.PublishInstance,
-		Observe: counted.relayed, Lost: func(lane delivery.Lane, n int) { a.health.Lose(receivers.Of(lane), n) }, Logger: a.log,
+		Observe: counted.attempted, Lost: func(lane delivery.Lane, n int) { a.health.Lose(receivers.Of(lane), n) }, Logger: a.log,
 	})
 	a.stops.push("webhook queue and relay", func(ctx context.Context) error {
 		var relay error

@@ -16,10 +16,9 @@ func (a *App) endKeys(context.Context) error {
 			a.log.Warn("batches or webhooks of a deleted key still run; DELETE /keys/{id} with its id continues, and so does the next start", "error", err)
 		}
 	})
-	a.stops.push("deleted keys", func(context.Context) error {
+	a.stops.pushFunc("deleted keys", func() {
 		cancel()
 		work.Wait()
-		return nil
 	})
 	return nil
 }

@@ -28,6 +28,14 @@ func (s *stopStack) push(name string, stop func(context.Context) error) {
 	s.steps = append(s.steps, stopStep{name, stop})
 }
 
+// pushFunc adds a stop function that cannot fail and needs no context.
+func (s *stopStack) pushFunc(name string, stop func()) {
+	s.push(name, func(context.Context) error {
+		stop()
+		return nil
+	})
+}
+
 // stop runs all steps, the last started first. A step that fails, or that is
 // cut short because ctx ended, does not keep the others from running. That one
 // finds the disk full is logged and is no error: what was accepted is in the

@@ -79,9 +79,8 @@ func (a *App) introductions() {
 			}
 		}
 	})
-	a.stops.push("introductions", func(context.Context) error {
+	a.stops.pushFunc("introductions", func() {
 		end()
 		work.Wait()
-		return nil
 	})
 }

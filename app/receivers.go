@@ -73,10 +73,9 @@ type attempts struct {
 	now     func() time.Time
 }
 
-// attempted counts a delivery of the queue.
-func (a attempts) attempted(n event.Notice, to event.Destination, o dispatch.Outcome) {
-	a.metrics.queued(n, to.Target, o)
-	a.answered(delivery.LaneOf(n.InstanceID, to), to.URL, o)
+// queued counts a delivery of the queue.
+func (a attempts) queued(n event.Notice, to event.Destination, o dispatch.Outcome) {
+	a.attempted(delivery.LaneOf(n.InstanceID, to), to.URL, o)
 }
 
 // dropped counts a delivery for which the queue had no room.
@@ -84,13 +83,9 @@ func (a attempts) dropped(n event.Notice, to event.Destination) {
 	a.health.Lose(receivers.Of(delivery.LaneOf(n.InstanceID, to)), 1)
 }
 
-// relayed counts an attempt of the relay.
-func (a attempts) relayed(lane delivery.Lane, url string, o dispatch.Outcome) {
-	a.metrics.relayed(lane, o)
-	a.answered(lane, url, o)
-}
-
-func (a attempts) answered(lane delivery.Lane, url string, o dispatch.Outcome) {
+// attempted counts an attempt to deliver, of the queue or of the relay.
+func (a attempts) attempted(lane delivery.Lane, url string, o dispatch.Outcome) {
+	a.metrics.attempted(lane, o)
 	at := a.now().Add(-o.Duration)
 	a.health.Note(receivers.Of(lane), receivers.Attempt{At: at, Took: o.Duration.Round(time.Microsecond), URL: url, Status: o.Status, Error: o.Reason(), Accepted: o.Delivered()})
 }

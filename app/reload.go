@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,10 +28,7 @@ type reload struct {
 func (a *App) Reload(cfg *config.Config) error {
 	a.reload.mu.Lock()
 	defer a.reload.mu.Unlock()
-	before := a.reload.in
-	if before == nil {
-		before = a.cfg
-	}
+	before := cmp.Or(a.reload.in, a.cfg)
 	if cfg.GlobalWebhook() != before.GlobalWebhook() && !a.leads() {
 		return errors.New("webhook.global: this node does not own its cell; restart it, and it has the new value when it does")
 	}

@@ -5,9 +5,6 @@ import (
 	runtimemetrics "runtime/metrics"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
-
 	"postern/console/samples"
 	"postern/event"
 )
@@ -74,30 +71,4 @@ func memory() int64 {
 	all := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	runtimemetrics.Read(all)
 	return int64(all[0].Value.Uint64() - all[1].Value.Uint64())
-}
-
-// outcomes counts the accepted and the failed delivery attempts.
-func (m *metrics) outcomes() (accepted, failed uint64) {
-	found := make(chan prometheus.Metric)
-	go func() {
-		defer close(found)
-		m.attempts.Collect(found)
-	}()
-	for one := range found {
-		var is dto.Metric
-		if one.Write(&is) != nil {
-			continue
-		}
-		n := uint64(is.GetCounter().GetValue())
-		for _, label := range is.GetLabel() {
-			switch {
-			case label.GetName() != "outcome":
-			case label.GetValue() == outcomeAccepted:
-				accepted += n
-			default:
-				failed += n
-			}
-		}
-	}
-	return accepted, failed
 }

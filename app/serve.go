@@ -173,11 +173,10 @@ func (a *App) serve(taken Addresses) error {
 	} else if err := a.open(taken, proxies, handler, a.metrics.handler()); err != nil {
 		return err
 	}
-	a.stops.push("waits for phones and receivers", func(context.Context) error { // they would hold the shutdown up
+	a.stops.pushFunc("waits for phones and receivers", func() { // they would hold the shutdown up
 		close(a.stopping)
 		a.supervisor.Interrupt()
 		a.queue.Interrupt()
-		return nil
 	})
 	return nil
 }
@@ -191,13 +190,13 @@ func (a *App) open(taken Addresses, proxies peers.Proxies, api, scraped http.Han
 	a.clients = a.limited(taken.api(), clientConnections(peers.Descriptors(), a.ours()), proxies, true)
 	if taken.metrics != nil { // without a credential, at an address of its own
 		scrapes := a.limited(taken.metrics, scrapeConnections, proxies, false)
-		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(scraped, a.log), a.log), scrapes)
+		a.listen("metrics listener", httpapi.NewServer(httpapi.NewMetrics(scraped, a.log), a.log), scrapes, nil)
 	}
 	a.url = taken.url(secure != nil, a.cfg.Server.BasePath)
 	if taken.socket != nil {
 		a.socket = taken.socket.Addr().String()
 	}
-	a.listenSecurely("listener", httpapi.NewServer(api, a.log), a.clients, secure)
+	a.listen("listener", httpapi.NewServer(api, a.log), a.clients, secure)
 	if a.acme != nil {
 		a.acme.Start()
 	}
@@ -256,14 +255,10 @@ func scheme(secure bool) string {
 	return "http://"
 }
 
-// listen serves until the program stops; requests in progress then have the time of
-// the stop to end. A listener that ends by itself ends the program.
-func (a *App) listen(name string, srv *http.Server, l *peers.Listener) {
-	a.listenSecurely(name, srv, l, nil)
-}
-
-// listenSecurely is listen with TLS, unless secure is nil.
-func (a *App) listenSecurely(name string, srv *http.Server, l *peers.Listener, secure *tls.Config) {
+// listen serves, with TLS unless secure is nil, until the program stops; requests in
+// progress then have the time of the stop to end. A listener that ends by itself ends the
+// program.
+func (a *App) listen(name string, srv *http.Server, l *peers.Listener, secure *tls.Config) {
 	serve := func() error { return l.Serve(srv) }
 	if secure != nil {
 		serve = func() error { return l.ServeTLS(srv, secure) }

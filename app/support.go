@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,10 +39,7 @@ func (a *App) writeSupport(ctx context.Context, to io.Writer) error {
 func (a *App) Config() *config.Config {
 	a.reload.mu.Lock()
 	defer a.reload.mu.Unlock()
-	if a.reload.in != nil {
-		return a.reload.in
-	}
-	return a.cfg
+	return cmp.Or(a.reload.in, a.cfg)
 }
 
 // Settings returns the settings in force, and the names of those that were changed since
