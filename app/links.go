@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -61,26 +60,6 @@ func MediaBucket(cfg *config.Config) (*s3.Client, error) {
 type linkBase struct {
 	url  string
 	warn sync.Once
-}
-
-// linkBase returns the configured public address of the program, otherwise that of its
-// listener. A listener on all interfaces is named by the loopback address.
-func (t Addresses) linkBase(cfg *config.Config) string {
-	if public := cfg.PublicURL(); public != "" {
-		return public
-	}
-	address := cfg.ListenAddress()
-	if t.tcp != nil {
-		address = t.tcp.Addr().String()
-	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return scheme(false) + "127.0.0.1" + cfg.Server.BasePath // a Unix socket only
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return scheme(cfg.Secure()) + net.JoinHostPort(host, port) + cfg.Server.BasePath
 }
 
 // linkIn returns the link to the file of a stored message, in the commit of its event. A

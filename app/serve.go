@@ -13,8 +13,6 @@ import (
 	"postern/app/accounts"
 	"postern/app/certificate"
 	"postern/app/hub"
-	"postern/app/unixsocket"
-	"postern/config"
 	"postern/console/page"
 	"postern/httpapi"
 	"postern/httpapi/alerts"
@@ -26,91 +24,6 @@ import (
 	"postern/mcp"
 	"postern/whatsapp"
 )
-
-// Addresses are the program's listeners. They are opened before anything
-// else: when one is in use, nothing has happened yet.
-type Addresses struct {
-	tcp     net.Listener // of the API, nil: there is a socket only
-	socket  net.Listener // a Unix socket of the API, nil: there is none
-	metrics net.Listener // nil: the metrics have no address of their own
-}
-
-// Listen opens the listeners of the API and, if configured, of the metrics. Where
-// systemd opened sockets for the program, those are the API's. An
-// error names the setting to change, and then none is open.
-func Listen(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
-	defer func() {
-		if err != nil {
-			taken.Close()
-			taken = Addresses{}
-		}
-	}()
-	if taken, err = inherited(); err != nil {
-		return taken, err
-	}
-	if taken.tcp == nil && taken.socket == nil {
-		if taken, err = own(ctx, cfg); err != nil {
-			return taken, err
-		}
-	}
-	if cfg.Metrics.Listen == "" {
-		return taken, nil
-	}
-	if taken.metrics, err = bind(ctx, cfg.Metrics.Listen); err != nil {
-		return taken, fmt.Errorf("%w; set metrics.listen to a free address", err)
-	}
-	return taken, nil
-}
-
-// own opens the configured listeners of the API.
-func own(ctx context.Context, cfg *config.Config) (taken Addresses, err error) {
-	if address := cfg.ListenAddress(); address != "" {
-		if taken.tcp, err = bind(ctx, address); err != nil {
-			return taken, fmt.Errorf("%w; set server.listen to a free address", err)
-		}
-	}
-	if path := cfg.Server.Socket; path != "" {
-		s, err := unixsocket.Listen(ctx, path, cfg.SocketMode())
-		if err != nil {
-			return taken, fmt.Errorf("server.socket: %w", err)
-		}
-		taken.socket = s
-	}
-	return taken, nil
-}
-
-// api returns all listeners of the API as one.
-func (t Addresses) api() net.Listener {
-	switch {
-	case t.socket == nil:
-		return t.tcp
-	case t.tcp == nil:
-		return t.socket
-	default:
-		return peers.Merge(t.tcp, t.socket)
-	}
-}
-
-// url returns the address of the API: by TCP, else unix: with the path of the socket.
-func (t Addresses) url(secure bool, base string) string {
-	if t.tcp == nil {
-		return "unix:" + t.socket.Addr().String()
-	}
-	return scheme(secure) + t.tcp.Addr().String() + base
-}
-
-func bind(ctx context.Context, address string) (net.Listener, error) {
-	return (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-}
-
-// Close closes listeners that no server owns; a server closes its own.
-func (t Addresses) Close() {
-	for _, l := range []net.Listener{t.tcp, t.socket, t.metrics} {
-		if l != nil {
-			_ = l.Close()
-		}
-	}
-}
 
 // serve starts to answer requests.
 func (a *App) serve(taken Addresses) error {
@@ -246,13 +159,6 @@ func (a *App) Dashboard() string {
 		host = "localhost"
 	}
 	return scheme + "//" + net.JoinHostPort(host, port) + a.cfg.Server.BasePath + "/"
-}
-
-func scheme(secure bool) string {
-	if secure {
-		return "https://"
-	}
-	return "http://"
 }
 
 // listen serves, with TLS unless secure is nil, until the program stops; requests in

@@ -35,7 +35,7 @@ func TestNewSettingIsComplete(t *testing.T) {
 	program := otherSources(t)
 	for _, found := range regexp.MustCompile(`"([a-z_.]+)", &c(?:\.\w+)*(\.\w+)`).FindAllStringSubmatch(read("config/settings.go"), -1) {
 		if !regexp.MustCompile(regexp.QuoteMeta(found[2]) + `\b`).MatchString(program) {
-			t.Errorf("%s lacks, in the part that it is for (see app/app.go): code that reads %s", found[1], found[2])
+			t.Errorf("%s lacks, in the part that it is for (see app/parts.go): code that reads %s", found[1], found[2])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"postern/httpapi/operator"
@@ -53,4 +54,11 @@ func keptBy(usages kept.Usages, names map[int64]string) []operator.KeptFiles {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.InstanceID, b.InstanceID))
 	})
 	return all
+}
+
+// InstanceNames returns the names of the instances in a data file that no program has open.
+// buckets and errors are those of store.ScanFile.
+func InstanceNames(path string, buckets []schema.Bucket) (names []string, err error) {
+	ids, err := instance.Names(path, buckets)
+	return slices.Sorted(maps.Keys(ids)), err
 }

@@ -3,14 +3,48 @@ package app
 import (
 	"context"
 	"net/http"
+	"sync"
 
 	"github.com/google/uuid"
 
 	"postern/access"
 	"postern/httpapi"
+	"postern/httpapi/operator"
 	"postern/internal/peers"
 	"postern/mcp"
 )
+
+// startAccess reads keys, sessions and the audit log.
+func (a *App) startAccess(context.Context) (err error) {
+	if a.access.Keys, err = access.OpenKeys(a.store, a.log); err != nil {
+		return err
+	}
+	if a.access.Book, err = access.OpenBook(a.store, a.log); err != nil {
+		return err
+	}
+	a.access.Sessions, a.access.Links = access.NewSessions(a.store), access.NewLinks(a.store)
+	a.access.Keys.Start()
+	a.access.Book.Start(a.cfg.Audit.Retention, int(a.cfg.Audit.MaxEntries))
+	a.stops.push("scoped keys", a.access.Keys.Stop)
+	a.stops.push("audit log", a.access.Book.Stop)
+	return nil
+}
+
+// endKeys continues with deletions of scoped keys that the end of the last run cut off.
+func (a *App) endKeys(context.Context) error {
+	life, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		if err := operator.EndKeys(life, a.access, a.engine, a.registry, a.scheduled); err != nil && life.Err() == nil {
+			a.log.Warn("batches or webhooks of a deleted key still run; DELETE /keys/{id} with its id continues, and so does the next start", "error", err)
+		}
+	})
+	a.stops.pushFunc("deleted keys", func() {
+		cancel()
+		work.Wait()
+	})
+	return nil
+}
 
 // startAgents adds the MCP endpoint to the API, if it is enabled.
 // Its calls go through own, which is the handler of the API.
