@@ -10,13 +10,13 @@ import (
 	"postern/httpapi/rest"
 )
 
-// Owner answers at the node that owns its cell, as long as it does: then with 503, whatever
-// the handler has begun.
+// Owner answers at the node that owns its cell. An answer that begins after the node has
+// lost the cell is replaced by 503.
 type Owner struct {
 	http.Handler
-	Valid       func() bool // the node owns the cell
-	Synchronous func() bool // commits wait for a second copy, or need none
-	Key         func() string
+	Valid       func() bool   // the node owns the cell
+	Synchronous func() bool   // commits wait for a second copy, or need none
+	Key         func() string // with which the nodes of the cell know each other
 }
 
 // ServeHTTP implements [http.Handler].
