@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync/atomic"
+	"time"
 	_ "time/tzdata" // schedules name time zones, and the machine may have no database of them
 
 	"postern/access"
@@ -61,11 +63,12 @@ type App struct {
 	level *loglevel.Level // of log; nil: it cannot be changed
 	lines *loglines.Ring  // the last of log; nil: they are not kept
 
-	url       string             // where the API is served
-	socket    string             // the Unix socket where it is, too; empty: none
-	sandbox   *sandbox.Server    // nil unless enabled
-	certFiles *certificate.Files // of server.tls.cert; nil without
-	acme      *certificate.ACME  // of server.tls.domain; nil without
+	url       string                           // where the API is served
+	socket    string                           // the Unix socket where it is, too; empty: none
+	sandbox   *sandbox.Server                  // nil unless enabled
+	certFiles *certificate.Files               // of server.tls.cert; nil without
+	acme      *certificate.ACME                // of server.tls.domain; nil without
+	certEnds  atomic.Pointer[func() time.Time] // when the certificate ends, zero without TLS; nil before the listener
 	reload    reload
 	api       http.Handler // of every path, without server.base_path
 	support   support

@@ -132,10 +132,14 @@ func (a *App) serverTLS() (*tls.Config, error) {
 		return nil, err
 	}
 	if a.acme != nil {
+		ends := a.acme.Expires
+		a.certEnds.Store(&ends)
 		a.stops.push("certificates", a.acme.Stop)
 		return a.acme.Config(), nil
 	}
 	a.certFiles, err = certificate.Open(a.cfg, a.log)
+	ends := a.certFiles.Expires
+	a.certEnds.Store(&ends)
 	return a.certFiles.Config(), err
 }
 

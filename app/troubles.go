@@ -112,12 +112,14 @@ func (s *state) program() (all []trouble.Condition) {
 			add(trouble.BackupLate, trouble.Attention, "backups", since)
 		}
 	}
-	if ends := a.certFiles.Expires(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
-		severity := trouble.Attention
-		if ends.Sub(now) < certificateLast {
-			severity = trouble.Broken
+	if of := a.certEnds.Load(); of != nil {
+		if ends := (*of)(); !ends.IsZero() && ends.Sub(now) < certificateSoon {
+			severity := trouble.Attention
+			if ends.Sub(now) < certificateLast {
+				severity = trouble.Broken
+			}
+			add(trouble.CertificateEnding, severity, "server.tls", ends.Add(-certificateSoon))
 		}
-		add(trouble.CertificateEnding, severity, "server.tls", ends.Add(-certificateSoon))
 	}
 	if a.cell != nil {
 		s.askCell(now)

@@ -151,6 +151,9 @@ func (a *ACME) certificate(ctx context.Context, domain string) (*tls.Certificate
 	defer a.mu.Unlock()
 	s := a.states[domain]
 	err := errors.Join(waited, s.err)
+	if err == nil && s.last == nil { // Stop came before the question
+		err = errNoAuthority
+	}
 	if err == nil || s.last != nil {
 		if err != nil && time.Since(s.said) > time.Hour {
 			s.said = time.Now()
@@ -159,6 +162,26 @@ func (a *ACME) certificate(ctx context.Context, domain string) (*tls.Certificate
 		return s.last, nil
 	}
 	return nil, fmt.Errorf("no certificate for %s: %w", domain, err)
+}
+
+// Expires returns when the first of the served certificates ends: now, when a domain has none since
+// the authority refuses it. It is zero before the first answer, and without ACME.
+func (a *ACME) Expires() (ends time.Time) {
+	if a == nil {
+		return ends
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.states {
+		end := time.Now()
+		if s.last != nil {
+			end = s.last.Leaf.NotAfter
+		}
+		if (s.last != nil || s.err != nil) && (ends.IsZero() || end.Before(ends)) {
+			ends = end
+		}
+	}
+	return ends
 }
 
 // ask requests a certificate from the manager, unless that failed a moment ago. The channel is
@@ -230,6 +253,9 @@ func (a *ACME) Start() {
 			}
 			wait = checkEvery
 			for _, d := range a.domains {
+				if a.life.Err() != nil {
+					return
+				}
 				is, err := a.certificate(a.life, d)
 				switch {
 				case err != nil || a.failed(d):

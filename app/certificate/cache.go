@@ -3,11 +3,16 @@ package certificate
 import (
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 
 	"golang.org/x/crypto/acme/autocert"
+
+	"postern/store/files"
 )
 
 // cache stores certificates and keys in a folder that only this user may read. What
@@ -35,12 +40,19 @@ func (c *cache) Get(ctx context.Context, name string) ([]byte, error) {
 		c.log.Warn("cannot read the stored certificates; make the folder readable for the user of the program", "folder", string(c.dir), "error", err)
 		return nil, autocert.ErrCacheMiss
 	}
+	if block, _ := pem.Decode(raw); err == nil && block == nil { // autocert would fail with it each time
+		c.log.Warn("a stored certificate or key is empty or damaged, as after a power cut; requesting a new one; check the disk if this happens again", "name", name, "folder", string(c.dir))
+		return nil, autocert.ErrCacheMiss
+	}
 	return raw, err
 }
 
-// Put implements [autocert.Cache].
+// Put implements [autocert.Cache]. What it returned for is on the disk.
 func (c *cache) Put(ctx context.Context, name string, raw []byte) error {
 	err := c.dir.Put(ctx, name, raw)
+	if err == nil {
+		err = c.sync(name)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.kept, name)
@@ -53,6 +65,15 @@ func (c *cache) Put(ctx context.Context, name string, raw []byte) error {
 		c.log.Error("cannot store certificates; the next start must request new ones, and the authority limits how often; make the folder writable for the user of the program", "folder", string(c.dir), "error", err)
 	}
 	return nil
+}
+
+// sync writes a file of the folder to the disk.
+func (c *cache) sync(name string) error {
+	f, err := os.OpenFile(filepath.Join(string(c.dir), name), os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close(), files.SyncFolder(string(c.dir)))
 }
 
 // Delete implements [autocert.Cache].

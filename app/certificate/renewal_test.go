@@ -3,14 +3,20 @@
 package certificate_test
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"postern/app/certificate"
 	"postern/config"
 )
 
@@ -107,4 +113,71 @@ func TestRenewalKeepsConnectionsOpen(t *testing.T) {
 	if got := served(named(anyone, port)).PeerCertificates[0]; !got.Equal(renewed) {
 		t.Errorf("after a restart %v is served", got.SerialNumber)
 	}
+}
+
+// acmeOf returns the certificates of domains, kept in a folder.
+func acmeOf(t *testing.T, folder, authority string, domains ...string) *certificate.ACME {
+	t.Helper()
+	cfg := config.Default()
+	cfg.Store.Path = filepath.Join(folder, "p.db")
+	cfg.Server.TLSDomain, cfg.Server.TLSAuthority = domains, authority
+	a, err := certificate.NewACME(cfg, "test", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = a.Stop(context.Background()) })
+	return a
+}
+
+// TestExpiresIsTheEndOfTheServedCertificate: a domain without any certificate has ended, once the authority failed.
+func TestExpiresIsTheEndOfTheServedCertificate(t *testing.T) {
+	folder := t.TempDir()
+	ends := time.Now().Add(3 * 24 * time.Hour).Truncate(time.Second).UTC()
+	keep(t, folder, time.Now().Add(-time.Hour), ends)
+	a := acmeOf(t, folder, "https://127.0.0.1:1/dir", pebbleName)
+	if !a.Expires().IsZero() {
+		t.Errorf("before the start: %s", a.Expires())
+	}
+	a.Start()
+	comes(t, "the stored certificate", func() bool { return a.Expires().Equal(ends) })
+	none := acmeOf(t, t.TempDir(), "https://127.0.0.1:1/dir", pebbleName)
+	none.Start()
+	comes(t, "an answer", func() bool { return !none.Expires().IsZero() })
+	if at := none.Expires(); time.Since(at).Abs() > time.Minute {
+		t.Errorf("without a certificate: %s", at)
+	}
+}
+
+// TestStopEndsTheWaitForSeveralDomains while the authority is silent about the first one.
+func TestStopEndsTheWaitForSeveralDomains(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	a := acmeOf(t, t.TempDir(), "https://"+silent.Addr().String()+"/dir", "a.example.org", "b.example.org")
+	a.Start()
+	asked, err := silent.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer asked.Close()
+	if err := a.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEmptyAccountKeyIsReplaced: a power cut may leave the name of the file without its content.
+func TestEmptyAccountKeyIsReplaced(t *testing.T) {
+	t.Parallel()
+	port, folder := freePort(t), t.TempDir()
+	p := newPebble(t, port)
+	if err := os.MkdirAll(filepath.Join(folder, "p.db.acme"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "p.db.acme", "acme_account+key"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, folder, func(c *config.Config) { p.configure(c, port) })
+	comes(t, "the certificate", func() bool { return strings.Contains(s.log.String(), "the certificate is served") })
 }

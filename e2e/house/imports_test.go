@@ -138,7 +138,7 @@ var mayImport = map[string][]string{
 	"backup/transfer": {"backup", "instance", "messages", "whatsapp/device", "event"},
 
 	"app/accounts":                    {"backup/transfer", "event", "httpapi/instances", "httpapi/tokens", "instance", "media", "messages", "store", "whatsapp/device"},
-	"app/certificate":                 {"config", "dispatch"},
+	"app/certificate":                 {"config", "dispatch", "store/files"},
 	"app/certificate/certificatetest": {},
 	"app/fleet":                       {"batch", "event", "instance", "instance/pace", "internal/plural", "messages", "whatsapp/device"},
 	"app/heap":                        {},
