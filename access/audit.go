@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -50,9 +51,7 @@ const DefaultMaxEntries = 200_000
 
 // OpenBook opens the log in s. A nil logger discards its output.
 func OpenBook(s *store.Store, log *slog.Logger) (*Book, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	b := &Book{store: s, log: log.With("component", "access"), paces: newPaces(), cancel: func() {}}
 	b.most.Store(DefaultMaxEntries)
 	err := s.View(func(tx *store.Tx) error {

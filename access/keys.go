@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -92,9 +93,7 @@ type Keys struct {
 
 // OpenKeys reads all keys of the store. A nil logger discards its output.
 func OpenKeys(s *store.Store, log *slog.Logger) (*Keys, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	all := &Keys{store: s, log: log.With("component", "access"), byID: map[uuid.UUID]*held{}, byDigest: map[[sha256.Size]byte]*held{}}
 	all.life, all.cancel = context.WithCancel(context.Background())
 	if err := s.View(all.load); err != nil {

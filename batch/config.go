@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -115,9 +116,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Store == nil || c.Outbox == nil || c.Fleet == nil || c.NewMessageID == nil {
 		return c, errors.New("batch: Config needs Store, Outbox, Fleet and NewMessageID")
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.Logger = c.Logger.With("component", "batch")
 	if c.LetGo == nil {
 		c.LetGo = func(uuid.UUID) {}

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,9 +97,7 @@ func NewQueue(cfg QueueConfig) *Queue {
 	cfg.Workers = orDefault(cfg.Workers, 10)
 	cfg.Size = orDefault(cfg.Size, 1000)
 	cfg.PerDestination = orDefault(cfg.PerDestination, 2)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	q := &Queue{cfg: cfg, log: cfg.Logger.With("component", "dispatch"), flights: map[*attempt]bool{}, left: leftovers{}}
 	q.plan = newPlan[posting](bounds{slots: cfg.Workers, tries: cfg.Workers, share: cfg.PerDestination, slow: cfg.Workers}, q.launch)
 	q.life, q.end = context.WithCancel(context.Background())

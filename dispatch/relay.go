@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -93,9 +94,7 @@ type Relay struct {
 // NewRelay returns a relay that is not started.
 func NewRelay(cfg RelayConfig) *Relay {
 	cfg.Workers = orDefault(cfg.Workers, 10)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Relay{
 		cfg: cfg, log: cfg.Logger.With("component", "relay"), lanes: map[delivery.Lane]*lane{},
 		results: make(chan result, resultsSize), crowded: make(chan struct{}, 1), forgotten: make(chan uint64, 1),

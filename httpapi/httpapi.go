@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -189,9 +190,7 @@ func New(c Config) (http.Handler, error) {
 	if c.LinkTTL == 0 {
 		c.LinkTTL = defaultLinkTTL
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.LogLevel == nil {
 		c.LogLevel = loglevel.New(slog.LevelInfo)
 	}

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -147,9 +148,7 @@ type entry struct {
 // connection: a paired instance becomes disconnected, an unpaired one offline, as does
 // one whose device belongs to another network.
 func Open(ctx context.Context, cfg Config) (*Registry, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Registry{
 		cfg: cfg, log: cfg.Logger.With("component", "instance"),
 		byID: map[int64]*entry{}, byName: map[string]*entry{}, started: time.Now(),

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,9 +161,7 @@ type Supervisor struct {
 
 // NewSupervisor returns a supervisor, to be started with Start.
 func NewSupervisor(cfg SupervisorConfig) *Supervisor {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}, queued: map[int64]bool{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.calls, s.interrupt = context.WithCancel(s.life)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -101,9 +102,7 @@ func New(c Config) *Server {
 		c.Base = "http://postern"
 	}
 	c.Base = strings.TrimSuffix(c.Base, "/")
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.OriginAllowed == nil {
 		c.OriginAllowed = func(origin, _ string) bool { return origin == "" }
 	}

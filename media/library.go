@@ -1,6 +1,7 @@
 package media
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ func New(cfg Config) (*Library, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = time.Minute
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.Logger = cfg.Logger.With("component", "media")
 	if err := files.MakeFolder(cfg.Dir); err != nil {
 		return nil, fmt.Errorf("media: create the spool folder: %w", err)

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -90,9 +91,7 @@ type Archive struct {
 // Open returns the archive of a file. It first builds the index of messages by chat, in
 // files written before it existed.
 func Open(ctx context.Context, cfg Config) (*Archive, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	a := &Archive{cfg: cfg, log: cfg.Logger.With("component", "messages"), looking: make(chan struct{}, receiptsWaiting)}
 	a.life, a.end = context.WithCancel(context.WithoutCancel(ctx))
 	if err := a.indexChats(ctx); err != nil {

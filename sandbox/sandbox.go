@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"time"
@@ -41,9 +42,7 @@ type Server struct {
 
 // Open starts a network. The caller closes it. Errors of the data file are the store's.
 func Open(cfg Config) (*Server, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	net, err := network.Open(cfg)
 	if err != nil {
 		return nil, err

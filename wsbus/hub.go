@@ -1,6 +1,7 @@
 package wsbus
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -128,9 +129,7 @@ func New(cfg Config) *Hub {
 	cfg.PingInterval = orDefault(cfg.PingInterval, 25*time.Second)
 	cfg.PongTimeout = orDefault(cfg.PongTimeout, time.Minute)
 	cfg.WriteTimeout = orDefault(cfg.WriteTimeout, 10*time.Second)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Hub{
 		cfg: cfg, log: cfg.Logger.With("component", "wsbus"), now: time.Now,
 		owners: map[uuid.UUID]map[*client]struct{}{}, instances: map[int64]map[*client]struct{}{},

@@ -1,6 +1,7 @@
 package optout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,9 +54,7 @@ func Open(cfg Config) (*Book, error) {
 	if cfg.Open == nil {
 		cfg.Open = func(*store.Tx, uuid.UUID) bool { return true }
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	cfg.Logger = cfg.Logger.With("component", "optout")
 	b := &Book{cfg: cfg, campaigns: map[uuid.UUID][]string{}, words: map[string]int{}}
 	b.life, b.end = context.WithCancel(context.Background())

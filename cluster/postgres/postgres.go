@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,7 @@ func Open(rawURL string, o Options) (*Database, error) {
 	if cfg.ConnectTimeout == 0 {
 		cfg.ConnectTimeout = max(o.Noticed, leastConnect)
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	cfg.DialFunc = dialer(o.Noticed)
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "postern"

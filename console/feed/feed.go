@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"errors"
 	"iter"
 	"log/slog"
@@ -89,9 +90,7 @@ type Feed struct {
 
 // New returns a feed without streams.
 func New(cfg Config) *Feed {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Feed{cfg: cfg, log: cfg.Logger.With("component", "console"), streams: map[*Stream]struct{}{}}
 }
 

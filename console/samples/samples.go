@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -98,9 +99,7 @@ func Open(cfg Config) (*Recorder, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Recorder{
 		cfg: cfg, stop: func() {}, done: make(chan struct{}),
 		minutes: series{bucket: minutes, period: Minute, kept: keptMinutes}, hours: series{bucket: hours, period: Hour, kept: keptHours},

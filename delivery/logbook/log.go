@@ -1,6 +1,7 @@
 package logbook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -52,9 +53,7 @@ func (c Config) withDefaults() Config {
 	if c.Made == nil {
 		c.Made = func(delivery.Lane, []delivery.Due) {}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -83,9 +84,7 @@ type Publisher struct {
 
 // NewPublisher returns a publisher.
 func NewPublisher(cfg PublisherConfig) *Publisher {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	return &Publisher{cfg: cfg, log: cfg.Logger.With("component", "delivery")}
 }
 

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -49,9 +50,7 @@ type Book struct {
 
 // NewBook returns the book in s; a nil logger discards.
 func NewBook(s *store.Store, log *slog.Logger) *Book {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	b := &Book{store: s, log: log.With("component", "notify"), turns: map[string]*turn{}}
 	b.life, b.end = context.WithCancel(context.Background())
 	return b

@@ -1,6 +1,7 @@
 package idempotency
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -28,9 +29,7 @@ type Pruner struct {
 
 // NewPruner returns a pruner for the keys in s; a nil logger discards.
 func NewPruner(s *store.Store, log *slog.Logger) *Pruner {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	p := &Pruner{store: s, log: log.With("component", "httpapi")}
 	p.life, p.cancel = context.WithCancel(context.Background())
 	return p

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -114,9 +115,7 @@ func Bare(c Config) *Server {
 	if c.Failures == nil {
 		c.Failures = peers.NewFailures(0)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	s := &Server{Config: c, Router: NewRouter(c.Aliases), Log: c.Logger.With("component", "httpapi")}
 	now := time.Now
 	if c.Store != nil {

@@ -1,6 +1,7 @@
 package later
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func New(cfg Config) *Scheduler {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = 1 << 30
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	s := &Scheduler{cfg: cfg, log: cfg.Logger.With("component", "scheduled_sends"), lanes: map[int64]*lane{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	return s

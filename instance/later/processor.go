@@ -1,6 +1,7 @@
 package later
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,9 +82,7 @@ func NewProcessor(cfg ProcessorConfig) *Processor {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = time.Minute
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	p := &Processor{cfg: cfg, log: cfg.Logger.With("component", "processor"), more: make(chan struct{}, 1)}
 	p.life, p.end = context.WithCancel(context.Background())
 	return p

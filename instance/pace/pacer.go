@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,9 +89,7 @@ func clocks(clock, date func() time.Time) func() moment {
 
 // Open reads all limits and departures, and records what may have left before a crash.
 func Open(ctx context.Context, cfg Config) (*Pacer, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Location == nil {
 		cfg.Location = time.UTC
 	}

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -45,9 +46,7 @@ type Editor struct {
 // NewEditor returns an editor. It first withholds credentials from a global webhook that
 // is another one than before.
 func NewEditor(ctx context.Context, cfg EditorConfig) *Editor {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	e := &Editor{Directory: cfg.Directory, cfg: cfg, log: cfg.Logger.With("component", "webhooks")}
 	e.withholdGlobal(ctx)
 	return e

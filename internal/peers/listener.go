@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -64,9 +65,7 @@ type ListenerStats struct {
 
 // Listen puts limits on a listener. The caller serves it with Serve.
 func Listen(l net.Listener, limits Limits) *Listener {
-	if limits.Logger == nil {
-		limits.Logger = slog.New(slog.DiscardHandler)
-	}
+	limits.Logger = cmp.Or(limits.Logger, slog.New(slog.DiscardHandler))
 	if limits.spare == 0 {
 		limits.spare = time.Second
 	}

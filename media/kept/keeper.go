@@ -1,6 +1,7 @@
 package kept
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -70,9 +71,7 @@ type Keeper struct {
 // Open returns the keeper of a folder or a bucket. It counts what is kept, and connects to no
 // server.
 func Open(cfg Config) (*Keeper, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	if cfg.Wants == nil {
 		cfg.Wants = func(int64) bool { return true }
 	}

@@ -1,6 +1,7 @@
 package clientversion
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ type Refresher struct {
 // Open reads the stored state and sets the right version, before anything connects. Its
 // errors are those of the store and of CheckSetting. A damaged record is ignored.
 func Open(cfg Config) (*Refresher, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	r := &Refresher{cfg: cfg, log: cfg.Logger.With("component", "client version"), wake: make(chan struct{}, 1)}
 	r.life, r.end = context.WithCancel(context.Background())
 	if err := CheckSetting(cfg.Setting); err != nil {

@@ -1,6 +1,7 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -60,9 +61,7 @@ type Container struct {
 // Open reads the LID map and marks the devices as in use, until Close. A nil log
 // discards.
 func Open(st *store.Store, log *slog.Logger) (*Container, error) {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log = cmp.Or(log, slog.New(slog.DiscardHandler))
 	lids, err := openLIDMap(st)
 	if err != nil {
 		return nil, fmt.Errorf("device: load LID map: %w", err)
