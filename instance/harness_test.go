@@ -29,6 +29,7 @@ type rig struct {
 
 	durable bool // commits reach the disk, as in production
 	minFree uint64
+	skew    time.Duration                       // of the clock, from boot on
 	logs    io.Writer                           // of the registry; nil: discarded
 	commit  func(calls int, took time.Duration) // after each; nil: not called
 	archive *messages.Archive
@@ -67,8 +68,10 @@ func newRigKeeping(t testing.TB, keeps func(*messages.Config)) *rig {
 func (r *rig) boot() {
 	r.Helper()
 	var err error
+	skew := r.skew
 	r.s, err = store.Open(store.Options{
 		Path: r.path, Buckets: allBuckets(), NoSync: !r.durable, MinFree: max(r.minFree, 1),
+		Now: func() time.Time { return time.Now().Add(skew) },
 		OnCommit: func(calls int, took time.Duration) {
 			if r.commit != nil {
 				r.commit(calls, took)

@@ -17,17 +17,18 @@ const phoneStep = time.Hour
 
 // sawPhone stores a sign of the account's phone, unless one of less than phoneStep before it is stored.
 func (r *Registry) sawPhone(ctx context.Context, id int64, at time.Time) error {
-	if now := r.cfg.Store.Now(); at.After(now) {
+	now := r.cfg.Store.Now()
+	if at.After(now) {
 		at = now
 	}
 	e := r.entry(id)
-	if e == nil || !e.record.Load().phoneOlder(at) {
+	if e == nil || !e.record.Load().phoneOlder(at, now) {
 		return nil
 	}
 	e.change.Lock()
 	defer e.change.Unlock()
 	rec := *e.record.Load()
-	if e.gone || !rec.phoneOlder(at) {
+	if e.gone || !rec.phoneOlder(at, now) {
 		return nil
 	}
 	rec.PhoneSeenAt = event.At(at)
@@ -40,6 +41,7 @@ func (r *Registry) sawPhone(ctx context.Context, id int64, at time.Time) error {
 }
 
 // phoneOlder reports whether the stored sign of the phone is so much older than one at a time that this is stored.
-func (r *Record) phoneOlder(at time.Time) bool {
-	return r.PhoneSeenAt.IsZero() || at.Sub(r.PhoneSeenAt.Time) >= phoneStep
+// A stored one of the future was made under a clock that was ahead, and counts as none.
+func (r *Record) phoneOlder(at, now time.Time) bool {
+	return r.PhoneSeenAt.IsZero() || r.PhoneSeenAt.After(now) || at.Sub(r.PhoneSeenAt.Time) >= phoneStep
 }

@@ -41,3 +41,30 @@ func TestSignOfPhoneIsStoredHourly(t *testing.T) {
 		t.Errorf("%v without an account", got)
 	}
 }
+
+// TestSignReplacesOneOfAWrongClock pairs an account while the clock is ahead by half a year.
+func TestSignReplacesOneOfAWrongClock(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		ahead := 180 * 24 * time.Hour
+		r.skew = ahead
+		r.reboot()
+		rec := r.linked("shop", event.Online)
+		sees := func() time.Time {
+			r.report(rec.ID, event.Fact{PhoneSeen: time.Now()})
+			return r.record(rec.ID).PhoneSeenAt.Time
+		}
+		r.report(rec.ID, event.Fact{PhoneSeen: time.Now().Add(ahead)})
+		r.skew = 0
+		r.reboot()
+		_ = sees()
+		time.Sleep(25 * time.Hour) // until then the file dates by the time it knows
+		r.report(rec.ID, event.Fact{Status: event.Disconnected})
+		if got := sees(); got.After(time.Now()) || time.Since(got) > time.Minute {
+			t.Errorf("the last sign is %v from now", time.Until(got))
+		}
+		time.Sleep(2 * time.Hour)
+		if got := sees(); time.Since(got) > time.Minute {
+			t.Errorf("the next sign was not stored: %v from now", time.Until(got))
+		}
+	})
+}
