@@ -125,11 +125,14 @@ func (s *Supervisor) Delete(ctx context.Context, id int64, force bool) error {
 }
 
 // leave retires a disconnected keeper whose instance it no longer serves. Calls that wait
-// for the turn return why. The caller holds the turn.
+// for the turn return why, and those that wait for the connection look again. The caller holds the turn.
 func (k *keeper) leave(why error) {
 	k.session.Reroute() // nothing may use the connection any more
-	k.gone = why
 	k.sup.mu.Lock()
-	defer k.sup.mu.Unlock()
 	delete(k.sup.keepers, k.id)
+	k.sup.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.gone = why
+	k.broadcast()
 }

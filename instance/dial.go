@@ -107,16 +107,20 @@ func (k *keeper) quiet() {
 }
 
 // AwaitOnline waits until the instance is connected. The error wraps
-// event.ErrNotConnected when ctx ends first. Others: ErrNotFound, event.ErrWrongNetwork.
+// event.ErrNotConnected when ctx ends first. Others: ErrNotFound, ErrMoved,
+// event.ErrWrongNetwork.
 func (s *Supervisor) AwaitOnline(ctx context.Context, id int64) error {
-	k, err := s.keeper(ctx, id)
-	if err != nil {
-		return err
-	}
 	for {
+		k, err := s.keeper(ctx, id)
+		if err != nil {
+			return err
+		}
 		k.mu.Lock()
-		changed := k.changed
+		changed, retired := k.changed, k.gone != nil
 		k.mu.Unlock()
+		if retired {
+			continue // there is another one, or none
+		}
 		if k.session.Online() {
 			return nil
 		}

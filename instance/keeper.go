@@ -20,7 +20,7 @@ type keeper struct {
 	// turn, of size 1, is full while a call connects, pairs, restarts or logs out, so
 	// that their stored states do not interleave.
 	turn chan struct{}
-	gone error // why the keeper is retired; guarded by turn
+	gone error // why the keeper is retired; set with turn and mu held
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced after each fact and each dial

@@ -120,3 +120,37 @@ func TestAnInstanceThatCannotMoveGoesOn(t *testing.T) {
 		r.wantStatus(id, event.Online)
 	})
 }
+
+// TestWaitForConnectionEndsWithTheInstance: a call that waits for the connection learns that the instance has moved or
+// is deleted, and one that waits after it was taken back finds its connection.
+func TestWaitForConnectionEndsWithTheInstance(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		r.net.onDial(func(context.Context, *session) error { return errors.New("no route") })
+		moves, goes := r.linked("moves", event.Disconnected).ID, r.linked("goes", event.Disconnected).ID
+		ctx, cancel := context.WithTimeout(bg, time.Hour)
+		defer cancel()
+		moved, deleted := make(chan error, 1), make(chan error, 1)
+		go func() { moved <- r.sup.AwaitOnline(ctx, moves) }()
+		go func() { deleted <- r.sup.AwaitOnline(ctx, goes) }()
+		synctest.Wait()
+		if _, err := r.sup.MoveAway(bg, moves, "export"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sup.Delete(bg, goes, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-moved; !errors.Is(err, ErrMoved) {
+			t.Errorf("moved: %v", err)
+		}
+		if err := <-deleted; !errors.Is(err, ErrNotFound) {
+			t.Errorf("deleted: %v", err)
+		}
+		r.net.onDial(nil)
+		if err := r.sup.MoveBack(bg, moves, "export"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sup.AwaitOnline(ctx, moves); err != nil {
+			t.Errorf("moved back: %v", err)
+		}
+	})
+}
