@@ -27,8 +27,9 @@
 // An accepted send ends once, in the message or in one event send.message with the reason,
 // or it is removed by [Scheduler.Delete] or with its instance. No message is sent twice.
 // Before a byte leaves, a commit notes that the send has begun. A crash after that commit
-// ends the send with an unknown outcome at the next start, and it is not repeated. A crash
-// before it changes nothing. A file that came from a backup ends all sends whose time has
+// ends the send with an unknown outcome at the next start, and it is not repeated; a message
+// that left and cannot be stored ends the send so at once. A crash before the commit changes
+// nothing. A file that came from a backup ends all sends whose time has
 // passed with an unknown outcome, since they may have been sent after the backup was made.
 //
 // On a full disk no send begins, and the result of one that has begun is stored when there

@@ -46,9 +46,10 @@ func (s *Scheduler) fly(l *lane, f *flight) {
 		case errors.Is(err, instance.ErrNotFound): // deleted
 			return
 		case errors.Is(err, instance.ErrNotStored):
-			s.log.Error("a scheduled message was sent and could not be stored; the next start reports an unknown outcome; look after the disk", "instance_id", l.instance, "error", err)
+			s.log.Error("a scheduled message was sent and could not be stored; look after the disk", "instance_id", l.instance, "error", err)
+			s.endFlight(l, f, fmt.Errorf("%w: the message was sent and could not be stored", event.ErrOutcomeUnknown))
 			return
-		case !f.begun && (f.ctx.Err() != nil || errors.Is(f.refused, errGone) || errors.Is(f.refused, event.ErrTooLate)):
+		case !f.begun && (f.ctx.Err() != nil || errors.Is(f.refused, errGone) || errors.Is(f.refused, ErrBegun) || errors.Is(f.refused, event.ErrTooLate)):
 			return
 		case !f.passes(err):
 			s.endFlight(l, f, err)
@@ -128,6 +129,8 @@ func (s *Scheduler) mark(w *waiting) error {
 		switch {
 		case !tx.Has(sends, w.key()):
 			return errGone
+		case tx.Has(begun, w.key()): // it may have left
+			return ErrBegun
 		case tx.Now().After(w.last()):
 			return tooLate(w.deadline())
 		}
@@ -135,14 +138,12 @@ func (s *Scheduler) mark(w *waiting) error {
 	})
 }
 
-// undo stores that the message of a send did not leave. It returns false if that failed:
-// the send then ends with an unknown outcome at the next start.
+// undo stores that the message of a send did not leave. It returns false if the program
+// stops first: the send then ends with an unknown outcome at the next start.
 func (s *Scheduler) undo(l *lane, f *flight) bool {
-	err := s.whenThereIsRoom(f.w, func() error {
+	if !s.settle(l, f.w, func() error {
 		return s.cfg.Store.Update(context.Background(), func(tx *store.Tx) error { return tx.Delete(begun, f.w.key()) })
-	})
-	if err != nil {
-		s.failed(l, err)
+	}) {
 		return false
 	}
 	f.begun = false
@@ -151,20 +152,28 @@ func (s *Scheduler) undo(l *lane, f *flight) bool {
 
 // endFlight ends a send that failed, or whose outcome is unknown.
 func (s *Scheduler) endFlight(l *lane, f *flight, failed error) {
-	err := s.whenThereIsRoom(f.w, func() error {
+	s.settle(l, f.w, func() error {
 		return s.endAll(l, []ending{{deadline: f.w.deadline(), err: failed, begun: f.begun}})
 	})
-	if err != nil {
-		s.failed(l, err)
-	}
 }
 
-// whenThereIsRoom repeats a commit while the disk is full, until the program stops.
-func (s *Scheduler) whenThereIsRoom(w *waiting, commit func() error) error {
+// settle repeats a commit until it succeeds or the instance is deleted. It returns false
+// if the program stops first.
+func (s *Scheduler) settle(l *lane, w *waiting, commit func() error) bool {
 	for {
 		err := commit()
-		if !errors.Is(err, store.ErrDiskFull) || !s.waitForRoom(w) {
-			return err
+		again := false
+		switch {
+		case err == nil, errors.Is(err, instance.ErrNotFound):
+			return true
+		case errors.Is(err, store.ErrDiskFull):
+			again = s.waitForRoom(w)
+		default:
+			s.failed(l, err)
+			again = wait(s.life, maxPause)
+		}
+		if !again {
+			return false
 		}
 	}
 }

@@ -56,6 +56,7 @@ type rig struct {
 	notices  []event.Notice
 	onSend   func(ctx context.Context, out event.Outgoing) error // after Leaving; nil: it arrives
 	before   func(ctx context.Context, out event.Outgoing) error // before Leaving; nil: nothing
+	broken   int                                                 // messages that arrive next and cannot be stored
 }
 
 // arrival is a message that reached the recipient.
@@ -415,9 +416,14 @@ func (s *session) Send(ctx context.Context, out event.Outgoing) (event.Sent, err
 	r.mu.Lock()
 	got.at = time.Now()
 	r.arrived = append(r.arrived, got)
+	body := json.RawMessage(`{"text":"hello"}`)
+	if r.broken > 0 {
+		r.broken--
+		body = json.RawMessage(`{`)
+	}
 	r.mu.Unlock()
 	return event.Sent{Message: &event.Message{
 		KeyID: out.ID, KeyRemoteJID: &out.To, KeyFromMe: true, MessageType: "conversation",
-		Content: json.RawMessage(`{"text":"hello"}`), MessageTimestamp: time.Now().Unix(),
+		Content: body, MessageTimestamp: time.Now().Unix(),
 	}}, nil
 }

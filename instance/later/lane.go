@@ -147,8 +147,8 @@ func (s *Scheduler) full(l *lane) bool {
 	return len(l.flights) >= perInstance || s.life.Err() != nil
 }
 
-// nextDue returns the first send of a lane from a key on, if its time has come, or else its
-// time.
+// nextDue returns the first send of a lane from a key on that has not begun, if its time
+// has come, or else its time.
 func (s *Scheduler) nextDue(l *lane, from []byte, now time.Time) (w *waiting, at time.Time, err error) {
 	err = s.cfg.Store.View(func(tx *store.Tx) error {
 		w, at = nil, time.Time{}
@@ -156,6 +156,9 @@ func (s *Scheduler) nextDue(l *lane, from []byte, now time.Time) (w *waiting, at
 			if due := timeOf(uuid.UUID(k[8:])); due.After(now) {
 				at = due
 				return false, nil
+			}
+			if tx.Has(begun, k) {
+				return true, nil
 			}
 			var err error
 			w, err = decode(tx, k, v)

@@ -539,6 +539,68 @@ func TestFullDiskDelaysTheSend(t *testing.T) {
 	})
 }
 
+// TestUnstoredMessageIsNotSentAgain sends a message that arrives and cannot be stored, and one behind it.
+func TestUnstoredMessageIsNotSentAgain(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.instance("a", true)
+		key, next := r.in(id, time.Hour), r.in(id, 2*time.Hour)
+		r.broken = 1
+		time.Sleep(time.Hour + time.Minute)
+		r.wantFailed(key, event.SendResultUnknown)
+		time.Sleep(time.Hour)
+		r.wantSent(next)
+		if got := r.arrivals(); len(got) != 2 {
+			t.Errorf("%+v", got)
+		}
+		r.wantEmpty()
+	})
+}
+
+// TestBegunSendDoesNotBeginAgain has a send in the file whose end could not be stored.
+func TestBegunSendDoesNotBeginAgain(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.instance("a", true)
+		key := r.in(id, time.Hour)
+		var w *waiting
+		err := r.store.Update(bg, func(tx *store.Tx) (err error) {
+			if w, err = read(tx, id, key); err != nil {
+				return err
+			}
+			return tx.Put(begun, w.key(), nil)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.s.mark(w); !errors.Is(err, ErrBegun) {
+			t.Errorf("marked again: %v", err)
+		}
+		next := r.in(id, 2*time.Hour)
+		time.Sleep(2*time.Hour + time.Minute)
+		r.wantSent(next)
+		r.restart()
+		r.wantFailed(key, event.SendResultUnknown)
+		if got := r.arrivals(); len(got) != 1 {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+func TestEndOfASendIsTriedAgain(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.instance("a", true)
+		began, tries := time.Now(), 0
+		settled := r.s.settle(r.s.lane(id), nil, func() error {
+			if tries++; tries < 3 {
+				return errors.New("no")
+			}
+			return nil
+		})
+		if took := time.Since(began); !settled || tries != 3 || took != 2*maxPause {
+			t.Errorf("%t after %d tries and %v", settled, tries, took)
+		}
+	})
+}
+
 func TestNothingIsAcceptedOnAFullDisk(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.instance("a", true)
