@@ -13,7 +13,7 @@ import (
 func (k *keeper) startDial() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.calm, k.tries = false, 0
+	k.calm, k.tries, k.since = false, 0, time.Time{}
 	k.dialAfter(0)
 }
 

@@ -32,7 +32,8 @@ type keeper struct {
 	redial  bool          // a loss was reported during the dial; dial again
 	pause   time.Duration // before that
 	calm    bool          // do not dial: logging out, restarting or stopping
-	tries   int           // pauses since the last time online
+	tries   int           // pauses since a connection that lasted
+	since   time.Time     // when the connection came online, until the next pause; zero: it did not
 	failure error         // error of the last dial, nil after a success
 	code    *event.QRCode // the code that waits to be scanned
 	curing  bool          // rejected as outdated; a newer client version is being looked for
@@ -157,7 +158,7 @@ func (k *keeper) follow(f event.Fact) {
 	}
 	switch f.Status {
 	case event.Online:
-		k.tries, k.request = 0, ""
+		k.since, k.request = time.Now(), ""
 		if taken := k.sup.cfg.Taken; taken != nil && f.ClientVersion != "" {
 			taken(f.ClientVersion)
 		}
@@ -261,11 +262,20 @@ func (k *keeper) afterReplacement(now time.Time) time.Duration {
 	return k.sup.cfg.InitialDelay
 }
 
+// lasting is how long a connection must be online for the next pause to be a first one
+// again, if MaxDelay is not shorter. One that ends sooner, such as one whose events cannot
+// be stored, would otherwise log in every few seconds without end.
+const lasting = time.Minute
+
 // delay returns the pause before the next dial: exponential from InitialDelay to
 // MaxDelay, less a random part of up to a quarter, so that instances lost together do not
 // reconnect together. The caller holds k.mu.
 func (k *keeper) delay() time.Duration {
 	cfg := k.sup.cfg
+	if !k.since.IsZero() && time.Since(k.since) >= min(lasting, cfg.MaxDelay) {
+		k.tries = 0
+	}
+	k.since = time.Time{}
 	d := cfg.MaxDelay
 	if k.tries < 16 {
 		d = min(d, cfg.InitialDelay<<k.tries)

@@ -163,7 +163,7 @@ func TestBackoffDoublesWithJitter(t *testing.T) {
 			t.Error("no jitter")
 		}
 		r.net.onDial(nil)
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		r.wantStatus(id, event.Online)
 		s.forgetDials()
 		lost = time.Now()
@@ -171,6 +171,34 @@ func TestBackoffDoublesWithJitter(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := s.dialled()[0].Sub(lost); got > 2*time.Second {
 			t.Errorf("after a good time online the first pause is %v", got)
+		}
+	})
+}
+
+// TestShortConnectionsAreDialledLessOften: each login succeeds and is lost at once, as on a full disk.
+func TestShortConnectionsAreDialledLessOften(t *testing.T) {
+	inBubble(t, nil, func(r *rig) {
+		id := r.linked("a", event.Disconnected).ID
+		r.net.onDial(func(_ context.Context, s *session) error {
+			s.login()
+			s.lose()
+			return nil
+		})
+		r.sup.Start()
+		time.Sleep(30 * time.Minute)
+		s := r.net.session(id)
+		if n := len(s.dialled()); n < 30 || n > 45 {
+			t.Errorf("%d dials in half an hour", n)
+		}
+		r.net.onDial(nil)
+		time.Sleep(3 * time.Minute)
+		r.wantStatus(id, event.Online)
+		s.forgetDials()
+		lost := time.Now()
+		s.lose()
+		time.Sleep(time.Minute)
+		if got := s.dialled()[0].Sub(lost); got > 2*time.Second {
+			t.Errorf("after a connection that lasted the first pause is %v", got)
 		}
 	})
 }
