@@ -183,7 +183,7 @@ func (a *App) startInstances(ctx context.Context) error {
 		StartupConcurrency: int(wa.StartupReconnectConcurrency), ConnectTimeout: seconds(wa.ConnectTimeout),
 		InitialDelay: seconds(wa.ReconnectInitialDelay), MaxDelay: seconds(wa.ReconnectMaxDelay), Valid: a.cell.valid(),
 		PruneDevice: devices.Prune, DropLoggedOut: devices.DropAside, KeepLoggedOut: wa.KeepLoggedOut, Outdated: a.versions.Outdated, Taken: a.versions.Taken, NewMessageID: whatsapp.NewMessageID, OnCode: a.pairing.scan,
-		Knows: a.known.Know, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), UndeliveredAfter: wa.UndeliveredAfter, Logger: a.log,
+		Knows: a.known.Know, Person: a.known.Person, Pacer: a.pacer, FailureStreak: int(a.cfg.Batch.FailureStreak), UndeliveredAfter: wa.UndeliveredAfter, Logger: a.log,
 	})
 	return nil
 }

@@ -63,8 +63,8 @@ func (k *keeper) judge(ctx context.Context, to string, err error) error {
 	if held, ok := errors.AsType[*event.NotNowError](err); ok && held.Code == event.ReachoutTimelocked {
 		return k.timelocked(ctx, number, person, held)
 	}
-	if refused, ok := errors.AsType[*event.RefusedError](err); ok && !strings.HasSuffix(to, "@g.us") {
-		k.refused(ctx, to, refused.Code)
+	if refused, ok := errors.AsType[*event.RefusedError](err); ok && event.IsPerson(to) {
+		k.refused(ctx, k.sup.person(to), refused.Code)
 	}
 	return err
 }
@@ -103,11 +103,21 @@ func (r Record) skewed(now time.Time) time.Time {
 	return now.Add(clockSkew)
 }
 
-// refused counts a refusal.
-func (k *keeper) refused(ctx context.Context, to string, code int) {
+// person returns a name of the person at a JID, the same for both of their addresses.
+func (s *Supervisor) person(jid string) string {
+	if s.cfg.Person != nil {
+		if name := s.cfg.Person(jid); name != "" {
+			return name
+		}
+	}
+	return jid
+}
+
+// refused counts a refusal of a message to a person.
+func (k *keeper) refused(ctx context.Context, who string, code int) {
 	limit := k.sup.cfg.FailureStreak
 	k.mu.Lock()
-	longer := k.streak.refused(code, to, limit)
+	longer := k.streak.refused(code, who, limit)
 	count, redial := k.streak.count, longer && k.streak.reconnects()
 	k.mu.Unlock()
 	ctx = context.WithoutCancel(ctx)

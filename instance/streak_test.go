@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,10 @@ func refusing(t *testing.T, fn func(r *refusals)) {
 	inBubble(t, func(c *SupervisorConfig) {
 		c.FailureStreak = 5
 		c.Knows = func(_ int64, number string) bool { return known[number] }
+		c.Person = func(jid string) string {
+			number, _, _ := strings.Cut(jid, "@")
+			return number + "@lid"
+		}
 	}, func(r *rig) {
 		id := r.linked("a", event.Disconnected).ID
 		if _, err := r.sup.Connect(bg, id, ""); err != nil {
@@ -36,8 +41,14 @@ type refusals struct {
 // ends makes a send to the nth person fail with err, and returns the caller's error.
 func (r *refusals) ends(n int, err error) error {
 	r.Helper()
+	return r.endsAt(fmt.Sprintf("49%09d@s.whatsapp.net", n), err)
+}
+
+// endsAt is ends for a send to a JID.
+func (r *refusals) endsAt(to string, err error) error {
+	r.Helper()
 	r.net.session(r.id).send = func() error { return err }
-	_, got := r.sup.Send(bg, r.id, event.Outgoing{ID: "X", To: fmt.Sprintf("49%09d@s.whatsapp.net", n)})
+	_, got := r.sup.Send(bg, r.id, event.Outgoing{ID: "X", To: to})
 	synctest.Wait()
 	return got
 }
@@ -67,9 +78,19 @@ func TestConsecutiveRefusalsBenchForAnHour(t *testing.T) {
 		run     func(r *refusals)
 		benched bool
 	}{
-		"five people":             {func(r *refusals) { r.refused(479, 1, 2, 3, 4, 5) }, true},
-		"four people":             {func(r *refusals) { r.refused(479, 1, 2, 3, 4) }, false},
-		"one of them twice":       {func(r *refusals) { r.refused(479, 1, 2, 2, 3, 4) }, false},
+		"five people":       {func(r *refusals) { r.refused(479, 1, 2, 3, 4, 5) }, true},
+		"four people":       {func(r *refusals) { r.refused(479, 1, 2, 3, 4) }, false},
+		"one of them twice": {func(r *refusals) { r.refused(479, 1, 2, 2, 3, 4) }, false},
+		"one of them by both addresses": {func(r *refusals) {
+			r.refused(479, 1, 2, 3, 4)
+			_ = r.endsAt("49000000004@lid", &event.RefusedError{Code: 479, Cause: errors.New("no")})
+		}, false},
+		"a channel, a group and a status": {func(r *refusals) {
+			r.refused(479, 1, 2, 3)
+			for _, to := range []string{"1@newsletter", "2@g.us", "status@broadcast"} {
+				_ = r.endsAt(to, &event.RefusedError{Code: 479, Cause: errors.New("no")})
+			}
+		}, false},
 		"another code in between": {func(r *refusals) { r.refused(479, 1, 2); r.refused(480, 3); r.refused(479, 4, 5, 6) }, false},
 		"a success in between":    {func(r *refusals) { r.refused(479, 1, 2, 3); _ = r.ends(9, nil); r.refused(479, 4, 5) }, false},
 		"what says nothing in between": {func(r *refusals) {

@@ -129,6 +129,9 @@ type SupervisorConfig struct {
 	// Knows reports whether an instance's account knows the owner of a phone number and
 	// may write to them while strangers are forbidden. nil: no one is known.
 	Knows func(id int64, number string) bool
+	// Person returns one name of the person at a JID, which may be either of their addresses.
+	// nil: each address is a person.
+	Person func(jid string) string
 	// FailureStreak is the number of refusals of one code in a row, to different people,
 	// after which batches skip an instance for an hour; 0: never.
 	FailureStreak int
