@@ -59,6 +59,9 @@ func (k *keeper) begin(as event.State, requestID string) (already bool) {
 	k.mu.Lock()
 	if already = k.dialing || k.underWay(); !already {
 		k.request, k.failure = requestID, nil
+	} else if k.dialing && as == event.Connecting {
+		k.asked = true
+		k.broadcast()
 	}
 	k.mu.Unlock()
 	if !already {

@@ -63,8 +63,13 @@ func (k *keeper) dialOnce(ctx context.Context, delay time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if delay > 0 {
+		if err := k.awaitDial(ctx); err != nil {
+			return err
+		}
+	}
 	k.mu.Lock()
-	k.redial = false
+	k.redial, k.asked = false, false
 	k.mu.Unlock()
 	if valid := k.sup.cfg.Valid; valid != nil && !valid() {
 		return fmt.Errorf("%w: %w", event.ErrNotConnected, store.ErrFenced)
@@ -72,6 +77,23 @@ func (k *keeper) dialOnce(ctx context.Context, delay time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, k.sup.cfg.ConnectTimeout)
 	defer cancel()
 	return k.session.Connect(ctx)
+}
+
+// dialRate is how many dials of all instances begin in a second after their pauses, and
+// how many at once. Those of calls and of the start have no pause and do not count.
+const dialRate = 20
+
+// awaitDial waits until the instance may dial after its pause, or a call asks for the
+// connection.
+func (k *keeper) awaitDial(ctx context.Context) error {
+	place := k.sup.dials.Reserve()
+	bounded, cancel := context.WithTimeout(ctx, place.Delay())
+	defer cancel()
+	if err := k.await(bounded, func() bool { return k.asked }); err == nil || ctx.Err() != nil {
+		place.Cancel()
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // dialFailed stores the state after a failed dial. It runs while the dial still counts as

@@ -29,6 +29,7 @@ type keeper struct {
 	telling int           // facts with a new state that are being stored and published
 	dialing bool          // a goroutine waits to dial, or is dialling
 	hangup  context.CancelFunc
+	asked   bool          // a call asks for the connection since the last dial
 	redial  bool          // a loss was reported during the dial; dial again
 	pause   time.Duration // before that
 	calm    bool          // do not dial: logging out, restarting or stopping
@@ -268,7 +269,7 @@ func (k *keeper) afterReplacement(now time.Time) time.Duration {
 const lasting = time.Minute
 
 // delay returns the pause before the next dial: exponential from InitialDelay to
-// MaxDelay, less a random part of up to a quarter, so that instances lost together do not
+// MaxDelay, less a random part of up to a half, so that instances lost together do not
 // reconnect together. The caller holds k.mu.
 func (k *keeper) delay() time.Duration {
 	cfg := k.sup.cfg
@@ -281,5 +282,5 @@ func (k *keeper) delay() time.Duration {
 		d = min(d, cfg.InitialDelay<<k.tries)
 	}
 	k.tries++
-	return d - time.Duration(rand.Int64N(int64(d)/4+1))
+	return d - time.Duration(rand.Int64N(int64(d)/2+1))
 }

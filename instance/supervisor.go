@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"postern/event"
 	"postern/instance/pace"
 	"postern/internal/prune"
@@ -157,6 +159,8 @@ type Supervisor struct {
 	calls     context.Context // ends with Interrupt and with life: calls stop waiting for phones
 	interrupt context.CancelFunc
 
+	dials *rate.Limiter // of those that follow a pause
+
 	mu      sync.Mutex
 	keepers map[int64]*keeper
 	queued  map[int64]bool // they wait for their turn to reconnect after the start
@@ -165,7 +169,7 @@ type Supervisor struct {
 // NewSupervisor returns a supervisor, to be started with Start.
 func NewSupervisor(cfg SupervisorConfig) *Supervisor {
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
-	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}, queued: map[int64]bool{}}
+	s := &Supervisor{cfg: cfg, reg: cfg.Registry, log: cfg.Logger.With("component", "supervisor"), keepers: map[int64]*keeper{}, queued: map[int64]bool{}, dials: rate.NewLimiter(dialRate, dialRate)}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.calls, s.interrupt = context.WithCancel(s.life)
 	return s
