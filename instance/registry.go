@@ -18,6 +18,7 @@ import (
 	"postern/delivery/publish"
 	"postern/event"
 	"postern/instance/automatic"
+	"postern/instance/traffic"
 	"postern/instance/webhooks"
 	"postern/messages"
 	"postern/store"
@@ -141,7 +142,7 @@ type entry struct {
 	record   atomic.Pointer[Record]
 	settings atomic.Pointer[Settings] // nil: none stored
 	proxy    atomic.Pointer[heldProxy]
-	traffic  trafficCounts
+	traffic  traffic.Counts
 }
 
 // Open reads all instances and webhooks. It first corrects states that need a running
