@@ -16,6 +16,7 @@ import (
 	"postern/delivery/pull"
 	"postern/delivery/receivers"
 	"postern/dispatch"
+	"postern/event"
 	"postern/httpapi/alerts"
 	"postern/httpapi/idempotency"
 	"postern/instance"
@@ -153,7 +154,8 @@ func (a *App) startInstances(ctx context.Context) error {
 	a.registry, err = instance.Open(ctx, instance.Config{
 		Store: a.store, Messages: a.messages, Webhooks: a.webhooks, Publish: a.publish, Watched: a.hub.Watched, OnStatus: a.statusChanged, OnChange: a.instanceChanged, KeepsStrangers: a.keepsStrangers,
 		OptOuts: a.optouts, Twin: devices.Twin, Link: a.linkIn, Linked: a.kept.Linked, NoteLost: lost.note, Lost: lost.one, Standings: func() (map[int64]instance.Standing, error) { return upstream.Standings(devices, a.home) },
-		Proxy: forAll, CheckProxy: dispatch.Guard{}.CheckURL,
+		Account: func(id int64) (*event.Link, error) { return upstream.Account(ctx, devices, id) },
+		Proxy:   forAll, CheckProxy: dispatch.Guard{}.CheckURL,
 		CheckURL:   dispatch.Guard{DenyPrivate: a.cfg.Webhook.DenyPrivate}.CheckURL,
 		DropNotice: devices.DropNoticeTx,
 		Ledger:     a.ledger, OnLanes: a.lanesChanged, ClearLanes: a.relay.Clear,

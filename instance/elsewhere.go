@@ -47,6 +47,33 @@ func (rec *Record) correct(device Standing) (changed bool) {
 	return true
 }
 
+// unknownLinks returns the accounts of devices that are in use and whose instances are not
+// linked.
+func (r *Registry) unknownLinks(standings map[int64]Standing) map[int64]*event.Link {
+	links := map[int64]*event.Link{}
+	for id, device := range standings {
+		e := r.entry(id)
+		if e == nil || e.record.Load().OwnerJID != "" || device.Aside || r.cfg.Account == nil {
+			continue
+		}
+		link, err := r.cfg.Account(id)
+		if err != nil {
+			r.log.Warn("the account of a device was not read", "instance_id", id, "error", err)
+		}
+		links[id] = link
+	}
+	return links
+}
+
+// take links an instance with an account, nil for none, and reports whether it did.
+func (rec *Record) take(link *event.Link) bool {
+	if link == nil {
+		return false
+	}
+	rec.OwnerJID, rec.OwnerLID = link.JID, link.LID
+	return true
+}
+
 // liveElsewhere marks an instance whose device belongs to another network, and reports
 // whether that is new.
 func (rec *Record) liveElsewhere(why *event.NetworkError) bool {

@@ -173,3 +173,39 @@ func TestGiveUpPairingKeepsALink(t *testing.T) {
 		r.stop()
 	})
 }
+
+// TestPairingCutOffBetweenItsCommitsConnects has devices of instances whose records name no account.
+func TestPairingCutOffBetweenItsCommitsConnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		standings := map[int64]Standing{}
+		r := newRig(t, func(c *Config) {
+			c.Standings = func() (map[int64]Standing, error) { return standings, nil }
+			c.Account = func(id int64) (*event.Link, error) {
+				if _, has := standings[id]; !has {
+					t.Errorf("instance %d has no device", id)
+				}
+				return &event.Link{JID: annPhone, LID: annLID}, nil
+			}
+		}, nil)
+		cut, shown, aside, foreign, never := r.create("cut").ID, r.create("shown").ID, r.create("aside").ID, r.create("foreign").ID, r.create("never").ID
+		standings[cut], standings[shown], standings[aside], standings[foreign] = Standing{}, Standing{}, Standing{Aside: true}, Standing{Wrong: elsewhere}
+		for id := range standings {
+			r.net.pair(id, id != aside)
+		}
+		r.report(cut, event.Fact{Status: event.Pairing})
+		r.report(aside, event.Fact{Status: event.QRCodeState}) // shown is as an earlier start left it
+		r.reboot()
+		for id, want := range map[int64]event.State{cut: event.Disconnected, shown: event.Offline, aside: event.Offline, foreign: event.Offline, never: event.Offline} {
+			rec := r.record(id)
+			if owner := rec.OwnerJID == annPhone && rec.OwnerLID == annLID; rec.Status != want || owner != (id != aside && id != never) {
+				t.Errorf("%s is %s, of %q", rec.Name, rec.Status, rec.OwnerJID)
+			}
+		}
+		r.sup.Start()
+		synctest.Wait()
+		for id, want := range map[int64]event.State{cut: event.Online, shown: event.Online, aside: event.Offline, foreign: event.Offline, never: event.Offline} {
+			r.wantStatus(id, want)
+		}
+		r.stop()
+	})
+}

@@ -99,6 +99,10 @@ type Config struct {
 
 	// Standings returns the networks of devices by instance. nil: unknown.
 	Standings func() (map[int64]Standing, error)
+	// Account returns the account of an instance's device. It is called for devices of
+	// Standings whose instances are not linked: the program ended between the two commits
+	// of a pairing. nil: such instances stay offline.
+	Account func(id int64) (*event.Link, error)
 
 	// Forget deletes what the connector keeps of an instance, in the commit that deletes
 	// the instance. nil: it keeps nothing.
@@ -260,13 +264,15 @@ func (r *Registry) correct(ctx context.Context) error {
 			return fmt.Errorf("instance: networks: %w", err)
 		}
 	}
+	links := r.unknownLinks(standings)
 	for some := range slices.Chunk(r.List(), correctedAtOnce) {
 		var corrected []Record
 		err := r.cfg.Store.Update(ctx, func(tx *store.Tx) error {
 			corrected = corrected[:0]
 			for _, rec := range some {
 				before := rec.Status
-				if !rec.correct(standings[rec.ID]) {
+				linked := rec.take(links[rec.ID])
+				if !rec.correct(standings[rec.ID]) && !linked {
 					continue
 				}
 				if rec.UpdatedAt = event.At(tx.Now()); rec.Status != before {

@@ -3,6 +3,7 @@
 package upstream
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -28,6 +29,20 @@ func Standings(devices *device.Container, program event.Network) (map[int64]inst
 		all[id] = instance.Standing{Unknown: d.Network == "", Aside: d.Aside, Wrong: event.Between(d.Network, program)}
 	}
 	return all, err
+}
+
+// Account returns the account that the device of an instance was paired with, nil if there
+// is none.
+func Account(ctx context.Context, devices *device.Container, id int64) (*event.Link, error) {
+	saved, err := devices.Load(ctx, id)
+	if err != nil || saved.Device == nil || saved.Device.ID == nil {
+		return nil, err
+	}
+	link := &event.Link{JID: saved.Device.ID.ToNonAD().String()}
+	if lid := saved.Device.LID; !lid.IsEmpty() {
+		link.LID = lid.ToNonAD().String()
+	}
+	return link, nil
 }
 
 // Elsewhere says of accounts, counted by network, that they are not connected by a
