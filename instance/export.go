@@ -20,6 +20,8 @@ type Export struct {
 	Proxy    json.RawMessage `json:"proxy,omitempty"`
 	Settings json.RawMessage `json:"settings,omitempty"`
 	Limits   *pace.Limits    `json:"limits,omitempty"`
+
+	Departures [][]byte `json:"departures,omitempty"` // what counts in the limits; see pace.Departures
 }
 
 // ErrMoved rejects connecting an instance that has moved: both copies would use the same
@@ -53,7 +55,9 @@ func (r *Registry) Export(id int64) (e Export, err error) {
 		if e.Webhook, e.Options, err = webhooks.StoredRecords(tx, id); err != nil {
 			return fmt.Errorf("webhook of instance %d: %w", id, err)
 		}
-		e.Limits, err = pace.Stored(tx, id)
+		if e.Limits, err = pace.Stored(tx, id); err == nil {
+			e.Departures, err = pace.Departures(tx, id)
+		}
 		return err
 	})
 	if err == nil && e.Record == nil {

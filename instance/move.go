@@ -42,6 +42,11 @@ func (s *Supervisor) MoveAway(ctx context.Context, id int64, by string) (marked 
 	tries := k.wanted()
 	k.mu.Unlock()
 	k.quiet()
+	if s.cfg.Pacer != nil {
+		if err := s.cfg.Pacer.Settle(id); err != nil {
+			s.log.Warn("messages that may have left count in the limits of a moved instance", "instance_id", id, "error", err)
+		}
+	}
 	if err := s.reg.Move(context.WithoutCancel(ctx), id, by); err != nil {
 		if tries {
 			k.set(event.Fact{Status: event.Disconnected})

@@ -106,7 +106,7 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 		return err
 	}
 	if in.Limits != nil {
-		if err := pace.Keep(tx, id, *in.Limits); err != nil {
+		if err := pace.Keep(tx, id, *in.Limits, in.Departures); err != nil {
 			return part("limits", err)
 		}
 	}

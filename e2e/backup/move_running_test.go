@@ -172,15 +172,15 @@ func TestAnAccountMovesBetweenRunningProgramsAndBack(t *testing.T) {
 	c.Stop()
 }
 
-// limited wants the limits that it had to count.
+// limited wants the limits that it had to count, with what was sent elsewhere.
 func (c *chatting) limited(t *testing.T, name string) {
 	t.Helper()
 	var is struct {
-		Limits *struct{ PerHour struct{ Limit int } }
+		Limits *struct{ PerHour struct{ Limit, Used int } }
 	}
 	c.Call(consumer.Bearer(c.Token), http.MethodGet, "/instance/"+name+"/connection/status", nil, &is)
-	if is.Limits == nil || is.Limits.PerHour.Limit != 1000 {
-		t.Errorf("the limits of %s: %+v", name, is.Limits)
+	if is.Limits == nil || is.Limits.PerHour.Limit != 1000 || is.Limits.PerHour.Used != len(c.sent)+len(c.inGroup) {
+		t.Errorf("the limits of %s: %+v, after %d messages", name, is.Limits, len(c.sent)+len(c.inGroup))
 	}
 }
 

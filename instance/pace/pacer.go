@@ -201,7 +201,10 @@ func (p *Pacer) replace(ctx context.Context, instance int64, limits Limits, exis
 	defer p.setting.Unlock()
 	l, isNew := p.ledger(instance), false
 	if l == nil {
-		l, isNew = newLedger(p, instance), true
+		var err error
+		if l, isNew, err = p.open(instance); err != nil {
+			return Limits{}, fmt.Errorf("limits of instance %d: %w", instance, err)
+		}
 	}
 	limits.WarmUp = limits.WarmUp.beginning(l.limits.WarmUp, p.cfg.now().wall)
 	zone, err := limits.zone(p.cfg.Location)
@@ -229,6 +232,29 @@ func (p *Pacer) replace(ctx context.Context, instance int64, limits Limits, exis
 	p.books[instance] = l
 	p.mu.Unlock()
 	return limits, nil
+}
+
+// open returns the ledger of an instance that has none in memory: what Keep stored, or a
+// new one.
+func (p *Pacer) open(instance int64) (l *ledger, isNew bool, err error) {
+	l = newLedger(p, instance)
+	err = p.cfg.Store.View(func(tx *store.Tx) error {
+		f, err := foundOf(tx, instance)
+		if isNew = f == nil; err == nil && !isNew {
+			l.restore(p.cfg.now(), f)
+		}
+		return err
+	})
+	return l, isNew, err
+}
+
+// Settle records what has left and withdraws the grant of an instance that does not send,
+// so that the file has exact counts. If it fails, granted messages count as sent.
+func (p *Pacer) Settle(instance int64) error {
+	if l := p.ledger(instance); l != nil {
+		return l.close()
+	}
+	return nil
 }
 
 // Forget deletes the stored state of an instance, in the commit that deletes the
