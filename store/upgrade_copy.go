@@ -39,7 +39,8 @@ func keepBefore(path string, spare uint64) (err error) {
 		return err
 	}
 	defer os.Remove(to.Name())
-	if err = files.OwnedAs(to, info); err == nil {
+	err = files.OwnedAs(to, info)
+	if err == nil || errors.Is(err, fs.ErrPermission) { // the copy is then this user's alone
 		_, err = io.Copy(to, from)
 	}
 	if err == nil {

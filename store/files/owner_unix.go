@@ -20,15 +20,22 @@ func Identify(f *os.File) (i Identity, known bool) {
 }
 
 // OwnedAs gives a new file the owner and the permissions of another, so that a command
-// run by root does not take a file away from the program's user.
+// run by root does not take a file away from the program's user. A file that has the owner
+// is left alone, since a service may be forbidden every change of owners. On an error the
+// file keeps the permissions it was created with.
 func OwnedAs(f *os.File, other os.FileInfo) error {
-	if err := f.Chmod(other.Mode().Perm()); err != nil {
+	is, err := f.Stat()
+	if err != nil {
 		return err
 	}
-	if s, ok := other.Sys().(*syscall.Stat_t); ok {
-		return f.Chown(int(s.Uid), int(s.Gid))
+	has, known := is.Sys().(*syscall.Stat_t)
+	wanted, ok := other.Sys().(*syscall.Stat_t)
+	if known && ok && (has.Uid != wanted.Uid || has.Gid != wanted.Gid) {
+		if err := f.Chown(int(wanted.Uid), int(wanted.Gid)); err != nil {
+			return err
+		}
 	}
-	return nil
+	return f.Chmod(other.Mode().Perm())
 }
 
 // OwnAs gives a file that root made the owner of another file or folder, for the same
