@@ -16,11 +16,15 @@ const beforeSuffix = ".before-upgrade"
 
 // keepBefore copies the file at path, which the caller has locked and not yet written to.
 // The copy appears under its name complete or not at all, even if the process is killed.
-// It leaves spare bytes of the disk free.
+// It leaves spare bytes of the disk free. A copy that is there already stays: it is of an
+// earlier upgrade without an orderly stop since.
 func keepBefore(path string, spare uint64) (err error) {
 	path, err = filepath.EvalSymlinks(path)
 	if err != nil {
 		return err
+	}
+	if there, err := os.Lstat(path + beforeSuffix); err == nil && there.Mode().IsRegular() {
+		return nil
 	}
 	from, err := os.Open(path)
 	if err != nil {

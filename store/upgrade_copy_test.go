@@ -104,3 +104,27 @@ func TestWithoutACopyEarlierReleasesFileStays(t *testing.T) {
 	}
 	_ = s.Close()
 }
+
+// TestSecondUpgradeKeepsTheFirstOnesCopy when no orderly stop is between them.
+func TestSecondUpgradeKeepsTheFirstOnesCopy(t *testing.T) {
+	path := filled(t, func(*bolt.Tx) error { return nil })
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets := []schema.Bucket{thing, entry, other}
+	for _, name := range []string{"another", "a third"} {
+		buckets = append(buckets, schema.Bucket{Name: name, Owner: "test"})
+		s, err := Open(Options{Path: path, Buckets: buckets, NoSync: true, KeepBefore: true, MinFree: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, "a", name)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if kept, err := os.ReadFile(path + beforeSuffix); err != nil || !bytes.Equal(kept, before) {
+			t.Errorf("%s: not the file from before the first upgrade: %v", name, err)
+		}
+	}
+}
