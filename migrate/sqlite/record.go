@@ -22,6 +22,10 @@ func varint(b []byte) (v uint64, n int) {
 	return v<<8 | uint64(b[8]), 9
 }
 
+// maxValues is the most columns that SQLite lets a table have. A value takes 16 times the
+// one byte that it may have in the file.
+const maxValues = 32767
+
 // record reads the values of a row: a head with its own length and the type of each
 // value, then the values. fault describes an error. Bytes are those of raw.
 func record(raw []byte) (values []any, fault string) {
@@ -31,6 +35,9 @@ func record(raw []byte) (values []any, fault string) {
 	}
 	head, body := raw[n:length], raw[length:]
 	for len(head) > 0 {
+		if len(values) == maxValues {
+			return nil, fmt.Sprintf("it has more than %d values", maxValues)
+		}
 		kind, n := varint(head)
 		if n == 0 {
 			return nil, "the head of the row is truncated"
