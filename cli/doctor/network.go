@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -125,8 +126,10 @@ func ending(over time.Time) string {
 	if over.IsZero() || time.Until(over) > expiryWarning {
 		return ""
 	}
-	return "has a certificate that ends at " + over.UTC().Format(time.RFC3339)
+	return "has a certificate that ends at " + date(over)
 }
+
+func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // instances connects to each host once, however many instances lead there.
 func (r *examination) instances(ctx context.Context) (all []Finding) {
@@ -190,12 +193,17 @@ func (r *examination) clock(ctx context.Context) []Finding {
 	if err != nil {
 		return one(check, OK, "", "not compared: %v", err)
 	}
+	const advice = "synchronise this machine's clock by NTP (timedatectl), or ask the operator of the other one"
 	off, err := r.clockOff(ctx, h)
+	if bad, ok := errors.AsType[x509.CertificateInvalidError](err); ok && bad.Reason == x509.Expired && bad.Cert != nil {
+		return one(check, Warning, advice+" to renew the certificate", "it says %s, and a certificate of %s is valid from %s to %s: one of the two is wrong",
+			date(time.Now()), h.url(), date(bad.Cert.NotBefore), date(bad.Cert.NotAfter))
+	}
 	if err != nil {
 		return one(check, OK, "", "not compared: %s sent no time (%v)", h.url(), err)
 	}
 	text := fmt.Sprintf("%v apart from that of %s", off.Abs().Round(time.Second), h.url())
-	switch advice := "synchronise this machine's clock by NTP (timedatectl), or ask the operator of the other one"; {
+	switch {
 	case off.Abs() >= clockWrong:
 		return one(check, Fault, advice+"; receivers reject signatures with a wrong time", "%s", text)
 	case off.Abs() >= clockOff:
