@@ -60,6 +60,15 @@ func openFile(path string, sch schema.Schema, noSync bool) (*bolt.DB, *survey.Su
 	return db, found, nil
 }
 
+// target returns the file that a link at path leads to: what belongs to a file lies beside
+// it, on its disk. A path without a file is returned as it is.
+func target(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
 // create builds a complete empty file under another name and links it to its place. A
 // crash leaves either no file or a whole one. A second process that creates the file at
 // the same moment keeps the first one's file instead of replacing it.

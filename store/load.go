@@ -20,6 +20,7 @@ const loadStep = 20_000
 // be newer than version, and must then not be newer than until, which rows returns. The
 // file appears whole or not at all. No process may have it open.
 func Load(o Options, version uint64, rows func(put func(Row) error) (until uint64, err error)) (err error) {
+	o.Path = target(o.Path)
 	temp, err := build(o, func(l *loader) error { return l.fill(o.Follow, CellMark{Version: version}, rows) })
 	if err != nil {
 		return err

@@ -173,6 +173,7 @@ func open(o Options) (*Store, error) {
 			os.Exit(3)
 		}
 	}
+	o.Path = target(o.Path)
 	db, found, err := openFile(o.Path, sch, o.NoSync || o.Follow != "")
 	if err != nil {
 		return nil, err

@@ -19,10 +19,6 @@ const beforeSuffix = ".before-upgrade"
 // It leaves spare bytes of the disk free. A copy that is there already stays: it is of an
 // earlier upgrade without an orderly stop since.
 func keepBefore(path string, spare uint64) (err error) {
-	path, err = filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
 	if there, err := os.Lstat(path + beforeSuffix); err == nil && there.Mode().IsRegular() {
 		return nil
 	}
@@ -63,10 +59,7 @@ var errOlder = errors.New("the data file is of an earlier release")
 
 // DropBefore removes the copy that Open kept of the file at path, if there is one.
 func DropBefore(path string) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	if err := os.Remove(path + beforeSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(target(path) + beforeSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the copy of before the upgrade: %w", err)
 	}
 	return nil
