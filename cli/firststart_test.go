@@ -10,11 +10,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"postern/app"
 	"postern/config"
 	"postern/store"
 )
@@ -102,6 +104,44 @@ func TestFailedFirstStartLeavesNoSecrets(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join("data", "secrets.json")); !errors.Is(err, fs.ErrNotExist) || out.Len() != 0 {
 		t.Errorf("secrets: %v; it printed %q", err, out.String())
+	}
+}
+
+// TestSecretsReplacedDuringAStartEndIt: it loaded them before it had the data file.
+func TestSecretsReplacedDuringAStartEndIt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cfg := config.Default()
+	cfg.Server.Listen = "127.0.0.1:0"
+	s, err := store.Open(store.Options{Path: cfg.Store.Path, Buckets: app.Buckets()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		a, err := startServing(t.Context(), cfg, journal{log: slog.New(slog.DiscardHandler)}, io.Discard)
+		if err == nil {
+			err = a.Stop(context.WithoutCancel(t.Context()))
+		}
+		ended <- err
+	}()
+	other, err := config.NewSecrets().File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for { // until it has loaded its secrets, and waits for the data file
+		if _, err := os.Stat(config.SecretsPath(cfg)); err == nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	if err := errors.Join(os.WriteFile(config.SecretsPath(cfg), other, 0o600), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "start again") {
+		t.Errorf("it ended with %v", err)
+	}
+	if raw, err := os.ReadFile(config.SecretsPath(cfg)); err != nil || !bytes.Equal(raw, other) {
+		t.Errorf("the other secrets were changed: %v", err)
 	}
 }
 

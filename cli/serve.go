@@ -77,9 +77,14 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 		serving = false
 	}
 	ended()
-	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
+	return errors.Join(err, stopped(ctx, cfg, a))
+}
+
+// stopped stops the program in order, also after ctx ended.
+func stopped(ctx context.Context, cfg *config.Config, a *app.App) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cfg.Server.ShutdownTimeout)
 	defer cancel()
-	return errors.Join(err, a.Stop(stopping))
+	return a.Stop(ctx)
 }
 
 // reload reloads the configuration of a running program. An invalid one
@@ -101,7 +106,8 @@ func reload(ctx context.Context, path string, a *app.App, log *slog.Logger) {
 
 // startServing starts the program and prints its addresses. On the first
 // start it prints the API key, once the program can be used with it; a first
-// start that fails leaves no secrets, so that the next one is the first.
+// start that fails leaves no secrets, so that the next one is the first, unless
+// another program has the data file.
 func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Writer) (*app.App, error) {
 	log := to.log
 	taken, err := app.Listen(ctx, cfg)
@@ -114,9 +120,15 @@ func startServing(ctx context.Context, cfg *config.Config, to journal, out io.Wr
 		return nil, err
 	}
 	a, err := app.StartOn(ctx, taken, cfg, sec, log, to.level, to.lines)
+	if err == nil && cfg.Store.URL == "" { // a cell has secrets of its own
+		if err = config.ConfirmSecrets(cfg, sec); err != nil {
+			err = errors.Join(err, stopped(ctx, cfg, a))
+			made = false
+		}
+	}
 	if err != nil {
 		if made {
-			err = errors.Join(err, os.Remove(config.SecretsPath(cfg)))
+			err = errors.Join(err, config.DropSecrets(cfg, sec))
 		}
 		return nil, err
 	}

@@ -147,11 +147,52 @@ func ReadSecrets(c *Config) (s Secrets, err error) {
 
 func keptSecrets(path string) (s Secrets, made bool, err error) {
 	s, err = readSecrets(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		s = NewSecrets()
-		return s, true, writeSecrets(path, s)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return s, false, err
 	}
-	return s, false, err
+	s = NewSecrets()
+	if err = writeSecrets(path, s, files.MoveNew); errors.Is(err, fs.ErrExist) { // another start was faster
+		s, err = readSecrets(path)
+		return s, false, err
+	}
+	return s, true, err
+}
+
+// ConfirmSecrets compares the secrets that a start loaded with those that are kept, which
+// may have changed until the start had the data file. The caller has it. Missing ones are
+// put back.
+func ConfirmSecrets(c *Config, s Secrets) error {
+	now, err := ReadSecrets(c)
+	path := SecretsPath(c)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = writeSecrets(path, s, files.MoveNew); err == nil {
+			return nil
+		}
+		if errors.Is(err, fs.ErrExist) {
+			now, err = ReadSecrets(c)
+		}
+	}
+	if err == nil && now != s {
+		err = fmt.Errorf("the secrets in %s were replaced during the start: start again", path)
+	}
+	return err
+}
+
+// DropSecrets removes secrets that a first start made and did not show. They stay if
+// another program has the data file, since it may use them, and if they are others by now.
+func DropSecrets(c *Config, s Secrets) error {
+	f, err := files.Lock(c.Store.Path)
+	if errors.Is(err, files.ErrLocked) {
+		return nil
+	}
+	if err == nil {
+		defer f.Close()
+	}
+	path := SecretsPath(c)
+	if now, err := readSecrets(path); err != nil || now.GlobalAuthToken != s.GlobalAuthToken {
+		return nil
+	}
+	return os.Remove(path)
 }
 
 func readSecrets(path string) (s Secrets, err error) {
@@ -219,7 +260,7 @@ func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept strin
 			return "", err
 		}
 	}
-	return kept, writeSecrets(path, s)
+	return kept, writeSecrets(path, s, os.Rename)
 }
 
 // OtherSecrets reports whether a configured secret differs from the file of
@@ -252,9 +293,9 @@ func LeftSecrets(c *Config) (paths []string) {
 	return files.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
 }
 
-// writeSecrets writes the file aside and moves it into place, so that a crash
+// writeSecrets writes the file aside and has place move it into place, so that a crash
 // leaves no half of it, and a power cut does not take it away again.
-func writeSecrets(path string, s Secrets) error {
+func writeSecrets(path string, s Secrets, place func(temp, path string) error) error {
 	folder := filepath.Dir(path)
 	if err := files.MakeFolder(folder); err != nil {
 		return err
@@ -267,12 +308,13 @@ func writeSecrets(path string, s Secrets) error {
 	if err != nil {
 		return err
 	}
+	defer os.Remove(f.Name()) // its other name, or that of one that was not placed
 	_, err = f.Write(raw)
 	if err := errors.Join(err, f.Sync(), f.Close(), files.OwnAs(f.Name(), folder)); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return err
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	if err := place(f.Name(), path); err != nil {
+		return err
 	}
 	return files.SyncFolder(folder)
 }

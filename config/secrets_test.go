@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+
+	"postern/store/files"
 )
 
 func TestReadableSecretFileIsAWarning(t *testing.T) {
@@ -54,5 +57,79 @@ func TestFinalLineBreakOfASecretIsRemoved(t *testing.T) {
 		if text := refused(t, text, "", "AUTHENTICATION_GLOBAL_AUTH_TOKEN_FILE="+writeSecret(t, text, 0o600)); !strings.Contains(text, "no HTTP header") {
 			t.Error(text)
 		}
+	}
+}
+
+// TestFirstStartsOnOneFolderShareTheirSecrets: one of them made them.
+func TestFirstStartsOnOneFolderShareTheirSecrets(t *testing.T) {
+	for range 20 {
+		c := Default()
+		c.Store.Path = filepath.Join(t.TempDir(), "p.db")
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		loaded, firsts := map[Secrets]bool{}, 0
+		for range 4 {
+			wg.Go(func() {
+				s, made, err := LoadSecrets(c)
+				mu.Lock()
+				defer mu.Unlock()
+				if loaded[s] = true; err != nil {
+					t.Error(err)
+				}
+				if made {
+					firsts++
+				}
+			})
+		}
+		wg.Wait()
+		if len(loaded) != 1 || firsts != 1 {
+			t.Errorf("%d different secrets, made by %d", len(loaded), firsts)
+		}
+		if left := LeftSecrets(c); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
+// TestARunningProgramsSecretsAreNotDropped, nor those that another start made since.
+func TestARunningProgramsSecretsAreNotDropped(t *testing.T) {
+	c := Default()
+	c.Store.Path = filepath.Join(t.TempDir(), "p.db")
+	made, _, err := LoadSecrets(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := func(s Secrets) bool {
+		if err := DropSecrets(c, s); err != nil {
+			t.Error(err)
+		}
+		_, err := os.Stat(SecretsPath(c))
+		return err != nil
+	}
+	if err := os.WriteFile(c.Store.Path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	running, err := files.Lock(c.Store.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if dropped(made) {
+		t.Error("those of a running program were dropped")
+	}
+	running.Close()
+	if dropped(NewSecrets()) {
+		t.Error("those of another start were dropped")
+	}
+	if !dropped(made) {
+		t.Error("its own were not dropped")
+	}
+	if err := ConfirmSecrets(c, made); err != nil {
+		t.Error(err)
+	}
+	if again, _, err := LoadSecrets(c); err != nil || again != made {
+		t.Errorf("missing ones were not put back: %v", err)
+	}
+	if err := ConfirmSecrets(c, NewSecrets()); err == nil || !strings.Contains(err.Error(), "start again") {
+		t.Errorf("others: %v", err)
 	}
 }
