@@ -12,6 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"postern/app"
+	"postern/config"
+	"postern/store"
 )
 
 func pipe(t *testing.T) string {
@@ -111,5 +115,40 @@ func TestACertificateThatHasNoEndIsRefused(t *testing.T) {
 	var said bytes.Buffer
 	if status := run(t.Context(), []string{"serve"}, io.Discard, &said); status != 1 || !strings.Contains(said.String(), "server.tls.cert") || !strings.Contains(said.String(), "/dev/zero has more than") {
 		t.Errorf("status %d: %s", status, said.String())
+	}
+}
+
+// TestProgramsCannotStartDuringARestore, which reads its backup from a pipe.
+func TestProgramsCannotStartDuringARestore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	o := store.Options{Path: config.Default().Store.Path, Buckets: app.Buckets(), NoSync: true}
+	s, err := store.Open(o)
+	if err == nil {
+		err = s.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := pipe(t)
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(t.Context(), []string{"restore", "--force", "--yes", path}, io.Discard, io.Discard)
+	}()
+	backup, err := os.OpenFile(path, os.O_WRONLY, 0) // when it is read
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err = store.Open(o)
+	if !errors.Is(err, store.ErrLocked) {
+		t.Errorf("a program has the data file: %v", err)
+	}
+	if err == nil {
+		s.Close()
+	}
+	if err := backup.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status := <-ended; status != statusFailed {
+		t.Errorf("status %d", status)
 	}
 }

@@ -76,10 +76,11 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // the file is replaced, not what points to it
 	}
-	there, err := o.mayReplace(path)
+	held, there, err := o.mayReplace(path)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = held.Close() }()
 	if there && !o.sure {
 		if err := confirmed(ctx, c.InOrStdin(), c.ErrOrStderr(), fmt.Sprintf("%s will be moved aside and replaced by the backup. Continue?", path)); err != nil {
 			return err
@@ -112,12 +113,12 @@ func (o *restoreOptions) run(c *cobra.Command, from string) (err error) {
 		return context.Cause(ctx)
 	}
 	stamp := stampOf(time.Now())
-	kept, err := o.place(cfg, path, folder, stamp)
-	if err != nil {
-		return err
-	}
+	kept, err := o.place(cfg, held, path, folder, stamp)
 	for _, f := range kept {
 		fmt.Fprintf(out, "the old file is now %s\n", f)
+	}
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "%s: %s; %s on with %s\n", path, contents(m), plural.Of(done.Devices, "paired account goes", "paired accounts go"), plural.Of(done.Sessions, "session"))
 	if raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember)); err == nil && config.OtherSecrets(cfg, raw) {
@@ -142,58 +143,54 @@ func warnOfReturned(out io.Writer, m backup.Manifest, done app.Restoration, kept
 	}
 }
 
-// mayReplace refuses a data file in use, and an existing one without --force.
-func (o *restoreOptions) mayReplace(path string) (there bool, err error) {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	used, err := store.InUse(path)
+// mayReplace refuses a data file in use, and an existing one without --force. No program
+// can open the file until held is closed.
+func (o *restoreOptions) mayReplace(path string) (held *store.Held, there bool, err error) {
+	held, err = store.Hold(path)
+	_, missing := os.Lstat(path)
+	there = !errors.Is(missing, fs.ErrNotExist)
 	switch {
-	case used:
-		return true, fmt.Errorf("a program is running on %s: stop it first", path)
-	case !o.force:
-		return true, fmt.Errorf("%s already exists: --force moves it aside", path)
-	case errors.Is(err, store.ErrReadOnly):
-		return true, err
+	case errors.Is(err, store.ErrLocked):
+		return nil, there, fmt.Errorf("a program is running on %s, or another restore to %[1]s is running: stop it, or wait until it ends", path)
+	case there && !o.force:
+		if held != nil {
+			_ = held.Close()
+		}
+		return nil, there, fmt.Errorf("%s already exists: --force moves it aside", path)
 	}
-	return true, nil // whatever it is
+	return held, there, err
 }
 
 // place moves the files of a backup to their places, the data file to path, the secrets
 // first: secrets without a data file are harmless.
-func (o *restoreOptions) place(cfg *config.Config, path, folder, stamp string) (kept []string, err error) {
+func (o *restoreOptions) place(cfg *config.Config, held *store.Held, path, folder, stamp string) (kept []string, err error) {
 	file := filepath.Join(folder, backup.DataMember)
-	_, missing := os.Lstat(path)
 	like := path // of which the program's user is the owner
-	if missing != nil {
+	if _, err := os.Lstat(path); err != nil {
 		like = filepath.Dir(path)
 	}
-	if err := files.OwnAs(file, like); err != nil {
-		return nil, err
-	}
-	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))
-	if err == nil {
-		there, err := config.RestoreSecrets(cfg, raw, o.force, stamp)
-		if err != nil {
-			return nil, err
-		}
-		if there != "" {
-			kept = append(kept, there)
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := errors.Join(files.OwnAs(file, like), config.SettleSecrets(cfg)); err != nil {
 		return nil, err
 	}
 	aside := ""
 	if o.force {
 		aside = path + replacedSuffix + stamp
 	}
-	if err := store.Put(file, path, aside); err != nil {
-		return kept, err
+	put := func() error { return held.Put(file, aside) }
+	raw, err := os.ReadFile(filepath.Join(folder, backup.SecretsMember))
+	switch {
+	case err == nil:
+		var former string
+		if former, err = config.SwapSecrets(cfg, raw, o.force, stamp, file, put); former != "" {
+			kept = append(kept, former)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		err = put()
 	}
-	if missing == nil {
+	if _, gone := os.Lstat(aside); gone == nil {
 		kept = append(kept, aside)
 	}
-	return kept, nil
+	return kept, err
 }
 
 // replacedSuffix and a timestamp are the end of the name of a replaced

@@ -58,6 +58,11 @@ const secretsFile = "secrets.json"
 // data folder, which are made on the first start with mode 0600. made reports
 // that the API key is new, so that it can be shown once. The error is [Faulty].
 func LoadSecrets(c *Config) (s Secrets, made bool, err error) {
+	if err := lockAndSettle(c); errors.Is(err, files.ErrLocked) {
+		return s, false, err // for as long as the restore takes
+	} else if err != nil {
+		return s, false, Faulty(err)
+	}
 	s, made, err = loadSecrets(c)
 	return s, made, Faulty(err)
 }
@@ -196,6 +201,9 @@ func DropSecrets(c *Config, s Secrets) error {
 }
 
 func readSecrets(path string) (s Secrets, err error) {
+	if _, err := os.Lstat(path + swapSuffix); err == nil {
+		return s, errCutOff
+	}
 	raw, err := ReadSmall(path, MaxSecretsFile)
 	if err != nil {
 		return s, err
@@ -234,33 +242,54 @@ func CheckSecretsFile(raw []byte) error {
 }
 
 // RestoreSecrets restores the file of secrets of a backup. A file with other
-// secrets is moved aside when force is set, and kept names where; without force it is an
+// secrets is kept aside when force is set, and kept names where; without force it is an
 // error. Nothing is written when the configuration and the file that is there result in
 // the same secrets already.
 func RestoreSecrets(c *Config, raw []byte, force bool, stamp string) (kept string, err error) {
-	s, err := parseSecrets(raw)
-	if err != nil {
-		return "", fmt.Errorf("the secrets of the backup: %w", err)
+	p, err := planRestore(c, raw, force, stamp)
+	if err != nil || p.same {
+		return "", err
+	}
+	return p.kept, p.write(SecretsPath(c))
+}
+
+// restorePlan is what a restore of secrets changes.
+type restorePlan struct {
+	secrets Secrets
+	same    bool   // nothing
+	kept    string // where the file that is there is kept; empty: there is none
+}
+
+func planRestore(c *Config, raw []byte, force bool, stamp string) (p restorePlan, err error) {
+	if p.secrets, err = parseSecrets(raw); err != nil {
+		return p, fmt.Errorf("the secrets of the backup: %w", err)
 	}
 	path := SecretsPath(c)
 	_, err = os.Lstat(path)
 	there := err == nil
 	used, readable := ReadSecrets(c)
 	switch {
-	case there && readable == nil && used == s:
-		return "", nil
+	case there && readable == nil && used == p.secrets:
+		p.same = true
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return "", err
+		return p, err
 	case !force:
-		return "", fmt.Errorf("%s has other secrets than the backup: --force moves them aside", path)
+		return p, fmt.Errorf("%s has other secrets than the backup: --force moves them aside", path)
 	default:
-		kept = path + ".replaced-" + stamp
-		if err := os.Rename(path, kept); err != nil {
-			return "", err
+		p.kept = path + ".replaced-" + stamp
+	}
+	return p, nil
+}
+
+// write replaces the file at path in one step.
+func (p restorePlan) write(path string) error {
+	if p.kept != "" {
+		if err := errors.Join(files.Keep(path, p.kept), files.SyncFolder(filepath.Dir(path))); err != nil {
+			return err
 		}
 	}
-	return kept, writeSecrets(path, s, os.Rename)
+	return writeSecrets(path, p.secrets, os.Rename)
 }
 
 // OtherSecrets reports whether a configured secret differs from the file of
@@ -293,15 +322,19 @@ func LeftSecrets(c *Config) (paths []string) {
 	return files.Leftovers(filepath.Dir(c.Store.Path), secretsFile, unplaced)
 }
 
-// writeSecrets writes the file aside and has place move it into place, so that a crash
-// leaves no half of it, and a power cut does not take it away again.
 func writeSecrets(path string, s Secrets, place func(temp, path string) error) error {
-	folder := filepath.Dir(path)
-	if err := files.MakeFolder(folder); err != nil {
-		return err
-	}
 	raw, err := s.File()
 	if err != nil {
+		return err
+	}
+	return writeAside(path, raw, place)
+}
+
+// writeAside writes a file aside and has place move it into place, so that a crash leaves
+// no half of it, and a power cut does not take it away again.
+func writeAside(path string, raw []byte, place func(temp, path string) error) error {
+	folder := filepath.Dir(path)
+	if err := files.MakeFolder(folder); err != nil {
 		return err
 	}
 	f, err := os.CreateTemp(folder, secretsFile+unplaced+"*") // created with mode 0600

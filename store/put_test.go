@@ -22,19 +22,28 @@ func TestPutKeepsTheFormerFile(t *testing.T) {
 		}
 		return file
 	}
-	if err := Put(made("first", "1"), path, ""); err != nil {
+	held := func() *Held {
+		t.Helper()
+		h, err := Hold(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	early := held()
+	if err := held().Put(made("first", "1"), ""); err != nil {
 		t.Fatal(err)
 	}
 	second := made("second", "2")
-	if err := Put(second, path, ""); !errors.Is(err, fs.ErrExist) {
+	if err := early.Put(second, ""); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 	s := openTest(t, path)
-	if err := Put(second, path, aside); !errors.Is(err, ErrLocked) {
+	if err := early.Put(second, aside); !errors.Is(err, ErrLocked) {
 		t.Errorf("under a program: %v", err)
 	}
-	if used, err := InUse(path); err != nil || !used {
-		t.Errorf("in use: %t %v", used, err)
+	if _, err := Hold(path); !errors.Is(err, ErrLocked) {
+		t.Errorf("held under a program: %v", err)
 	}
 	if got := get(t, s, "a"); got != "1" {
 		t.Errorf("it holds %q", got)
@@ -45,13 +54,17 @@ func TestPutKeepsTheFormerFile(t *testing.T) {
 	if err := os.WriteFile(aside, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Put(second, path, aside); !errors.Is(err, fs.ErrExist) {
+	h := held()
+	if _, err := Open(Options{Path: path, Buckets: declared}); !errors.Is(err, ErrLocked) {
+		t.Errorf("opened while it is held: %v", err)
+	}
+	if err := h.Put(second, aside); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("onto a kept file: %v", err)
 	}
 	if err := os.Remove(aside); err != nil {
 		t.Fatal(err)
 	}
-	if err := Put(second, path, aside); err != nil {
+	if err := errors.Join(h.Put(second, aside), h.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{path: "2", aside: "1"} {
@@ -62,12 +75,6 @@ func TestPutKeepsTheFormerFile(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}
-	if used, err := InUse(path); err != nil || used {
-		t.Errorf("in use: %t %v", used, err)
-	}
-	if used, err := InUse(filepath.Join(folder, "none")); err != nil || used {
-		t.Errorf("no file in use: %t %v", used, err)
 	}
 	all, err := os.ReadDir(folder)
 	if err != nil {
