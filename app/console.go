@@ -23,7 +23,7 @@ import (
 func (a *App) newConsole() *feed.Feed {
 	return feed.New(feed.Config{
 		Instance: a.consoleInstance, Batch: a.consoleBatch, Deliveries: a.consoleDeliveries,
-		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Troubles: a.troublesFor, Logger: a.log,
+		Figures: func() any { return httpapi.ConsoleFigures(a.samples.Running()) }, Troubles: a.troublesFor, Opened: func() { a.troubles.Seen() }, Logger: a.log,
 	})
 }
 

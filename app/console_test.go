@@ -32,6 +32,7 @@ type said struct {
 	Type, Name, ID            string
 	Instance, Batch, Delivery map[string]any
 	Figures                   map[string]any
+	Items                     []map[string]any
 	Changed                   int
 	At                        time.Time
 }
@@ -95,6 +96,22 @@ func (s *socketRig) rows(path string) (all []map[string]any) {
 		s.t.Fatal(err)
 	}
 	return all
+}
+
+// TestOpenConsoleHearsOfTroublesAtOnce: long before the next look of a program that nobody watches.
+func TestOpenConsoleHearsOfTroublesAtOnce(t *testing.T) {
+	began := time.Now()
+	s := newSockets(t)
+	s.instance("shop")
+	p := s.page()
+	f := event.Fact{Kind: event.ConnectionUpdated, Status: event.LoggedOut, Data: event.ConnectionUpdate{}}
+	if err := s.registry.Report(t.Context(), 1, f); err != nil {
+		t.Fatal(err)
+	}
+	m := p.hears(func(m said) bool { return m.Type == "troubles" && len(m.Items) > 0 })
+	if m.Items[0]["kind"] != "INSTANCE_LOGGED_OUT" || time.Since(began) > 9*time.Second {
+		t.Errorf("after %s: %v", time.Since(began), m.Items)
+	}
 }
 
 // TestFeedRowsEqualListRows: each row equals that of its list, but for

@@ -36,7 +36,7 @@ func (a *App) startTroubles(context.Context) error {
 	a.openJobs = &s.jobs
 	a.troubles = trouble.New(trouble.Config{
 		Accounts: s.accounts, Receivers: a.receivers.Wrong, Jobs: s.jobs.all, Program: s.program,
-		Changed: a.console.TroublesChanged, Touched: a.console.InstanceChanged, Now: a.store.Now, PhoneAttention: a.cfg.WhatsApp.PhoneAttention, PhoneBroken: a.cfg.WhatsApp.PhoneBroken, Logger: a.log,
+		Changed: a.console.TroublesChanged, Touched: a.console.InstanceChanged, Watched: a.console.Watched, Now: a.store.Now, PhoneAttention: a.cfg.WhatsApp.PhoneAttention, PhoneBroken: a.cfg.WhatsApp.PhoneBroken, Logger: a.log,
 	})
 	a.troubles.Start()
 	a.stops.push("troubles", a.troubles.Stop)

@@ -213,7 +213,7 @@ func newRigWith(t testing.TB, o store.Options, adapt ...func(*instance.Config)) 
 	}}
 	r.troubles = trouble.New(trouble.Config{
 		Accounts: func() []trouble.Account { return nil }, Receivers: func() ([]receivers.Row, error) { return nil, nil }, Jobs: func() []trouble.Job { return nil },
-		Program: func() []trouble.Condition { return nil }, Changed: func() {}, Touched: func(int64) {}, Now: st.Now, Logger: r.logger(),
+		Program: func() []trouble.Condition { return nil }, Changed: func() {}, Touched: func(int64) {}, Watched: func() bool { return false }, Now: st.Now, Logger: r.logger(),
 	})
 	erasures := erasure.New(erasure.Config{
 		Store: st, Messages: r.messages, Ledger: ledger, Logger: r.logger(),

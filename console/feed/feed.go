@@ -28,7 +28,7 @@ const (
 // ErrBehind ends a stream whose client is too slow.
 var ErrBehind = errors.New("the client is too slow: too many changes are pending")
 
-// Config configures a Feed. All fields but Logger are required. [Stream.Next] calls the
+// Config configures a Feed. All fields but Opened and Logger are required. [Stream.Next] calls the
 // functions and encodes their results as JSON immediately.
 type Config struct {
 	// Instance reads the row of an instance, with its webhook if webhooks is set; ok is
@@ -41,9 +41,10 @@ type Config struct {
 	Deliveries func(ids []uint64) []any
 	// Figures returns the current figures.
 	Figures func() any
-	// Troubles returns what is wrong, as far as the viewer may see it; seen notes that somebody looks.
+	// Troubles returns what is wrong, as far as the viewer may see it.
 	Troubles func(viewer any) any
 
+	Opened func()       // called after a stream was opened; nil: nothing
 	Logger *slog.Logger // nil discards
 }
 
@@ -151,9 +152,12 @@ func (f *Feed) Open(v Viewer, wake func()) *Stream {
 	s := &Stream{feed: f, viewer: v, wake: wake, waiting: map[key]deleted{}, crowd: map[uint64]struct{}{}}
 	s.begin()
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.streams[s] = struct{}{}
 	f.open.Add(1)
+	f.mu.Unlock()
+	if f.cfg.Opened != nil {
+		f.cfg.Opened()
+	}
 	return s
 }
 

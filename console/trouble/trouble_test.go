@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,6 +22,7 @@ type scene struct {
 	now     time.Time
 	told    int
 	touched int
+	watched bool
 
 	accounts []Account
 	rows     []receivers.Row
@@ -34,7 +36,7 @@ func newScene(t *testing.T) *scene {
 	s.Watch = New(Config{
 		Accounts: func() []Account { return s.accounts }, Receivers: func() ([]receivers.Row, error) { return s.rows, nil },
 		Jobs: func() []Job { return s.jobs }, Program: func() []Condition { return s.program },
-		Changed: func() { s.told++ }, Touched: func(int64) { s.touched++ }, Now: func() time.Time { return s.now }, Logger: slog.New(slog.DiscardHandler),
+		Changed: func() { s.told++ }, Touched: func(int64) { s.touched++ }, Watched: func() bool { return s.watched }, Now: func() time.Time { return s.now }, Logger: slog.New(slog.DiscardHandler),
 		PhoneAttention: 7 * 24 * time.Hour, PhoneBroken: 12 * 24 * time.Hour,
 	})
 	return s
@@ -257,6 +259,23 @@ func TestUnchangedTroublesAreToldOnce(t *testing.T) {
 	}
 	if s.told < 2 || s.told > 4 {
 		t.Errorf("told %d times while the number of waiting events changed for ten seconds", s.told)
+	}
+}
+
+// TestWatchedWatchLooksOnceASecond, and otherwise every ten.
+func TestWatchedWatchLooksOnceASecond(t *testing.T) {
+	for watched, want := range map[bool]int{false: 4, true: 31} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene(t)
+			s.watched = watched
+			looks := 0
+			s.cfg.Now, s.cfg.Program = time.Now, func() []Condition { looks++; return nil }
+			s.Start()
+			time.Sleep(30*time.Second + time.Millisecond)
+			if err := s.Stop(t.Context()); err != nil || looks != want {
+				t.Errorf("watched %t: %d looks in 30 s, want %d: %v", watched, looks, want, err)
+			}
+		})
 	}
 }
 

@@ -72,6 +72,8 @@ type Config struct {
 	Changed func()
 	// Touched is called with each instance whose kinds of trouble changed.
 	Touched func(instance int64)
+	// Watched reports whether anybody is told of changes, so that the list is at most a second old.
+	Watched func() bool
 	Now     func() time.Time
 
 	PhoneAttention, PhoneBroken time.Duration // without a sign of a phone; 0: never
@@ -152,7 +154,7 @@ func (w *Watch) Stop(context.Context) error {
 func (w *Watch) pause() time.Duration {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if w.cfg.Now().Sub(w.seen) < seenFor {
+	if w.cfg.Watched() || w.cfg.Now().Sub(w.seen) < seenFor {
 		return often
 	}
 	return every
