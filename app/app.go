@@ -182,8 +182,8 @@ func StartOn(ctx context.Context, taken Addresses, cfg *config.Config, sec confi
 func (a *App) start(ctx context.Context, taken Addresses) error {
 	a.linkBase.url = taken.linkBase(a.cfg)
 	for _, part := range []func(context.Context) error{
-		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startScheduled, a.endKeys, a.startErasures, a.noteTakeover, a.startBackups, a.startSamples, a.startTroubles,
-		func(context.Context) error { return a.serve(taken) },
+		a.startStore, a.startAccess, a.startHub, a.openDispatch, a.startSandbox, a.startMedia, a.startMessages, a.startInstances, a.startDispatch, a.startBatches, a.startProcessor, a.startScheduled, a.endKeys, a.startErasures, a.noteTakeover, a.startBackups, a.startSamples, a.openTroubles,
+		func(context.Context) error { return a.serve(taken) }, a.watchTroubles,
 	} {
 		err := ctx.Err()
 		if err == nil {

@@ -27,8 +27,8 @@ const (
 	standbyEvery     = 30 * time.Second
 )
 
-// startTroubles begins to look for what is wrong.
-func (a *App) startTroubles(context.Context) error {
+// openTroubles opens the list of what is wrong, for the API.
+func (a *App) openTroubles(context.Context) error {
 	s := &state{a: a, jobs: jobs{a: a, dirty: map[uuid.UUID]bool{}, open: map[uuid.UUID]trouble.Job{}}, silent: map[int64]bool{}}
 	if err := s.jobs.load(); err != nil {
 		return fmt.Errorf("open batches: %w", err)
@@ -38,6 +38,11 @@ func (a *App) startTroubles(context.Context) error {
 		Accounts: s.accounts, Receivers: a.receivers.Wrong, Jobs: s.jobs.all, Program: s.program,
 		Changed: a.console.TroublesChanged, Touched: a.console.InstanceChanged, Watched: a.console.Watched, Now: a.store.Now, PhoneAttention: a.cfg.WhatsApp.PhoneAttention, PhoneBroken: a.cfg.WhatsApp.PhoneBroken, Logger: a.log,
 	})
+	return nil
+}
+
+// watchTroubles begins to look for what is wrong, with all parts in place.
+func (a *App) watchTroubles(context.Context) error {
 	a.troubles.Start()
 	a.stops.push("troubles", a.troubles.Stop)
 	return nil
