@@ -25,6 +25,7 @@ const (
 	backupsLate      = 2 // times backup.every
 	undeliveredEvery = 30 * time.Second
 	standbyEvery     = 30 * time.Second
+	probeEvery       = 10 * time.Second
 )
 
 // openTroubles opens the list of what is wrong, for the API.
@@ -55,6 +56,10 @@ type state struct {
 
 	asked time.Time   // the cell, for its nodes
 	alone atomic.Bool // no other node is ready to take over
+
+	probed  time.Time
+	probing atomic.Bool
+	refused atomic.Pointer[error] // of the last probe of the data file
 
 	counted time.Time
 	silent  map[int64]bool // instances with too many messages without a receipt
@@ -99,7 +104,12 @@ func (s *state) program() (all []trouble.Condition) {
 		all = append(all, trouble.Condition{Kind: k, Severity: s, Text: text, Since: since})
 	}
 	reasons := a.notReady()
-	if err := a.store.Admit(); err != nil {
+	s.probe(now)
+	err := a.store.Admit()
+	if last := s.refused.Load(); err == nil && last != nil {
+		err = *last
+	}
+	if err != nil {
 		reasons = append(reasons, err.Error())
 	}
 	for _, reason := range reasons {
@@ -147,6 +157,19 @@ func (s *state) askCell(now time.Time) {
 		if is := s.a.cell.node.Status(ctx); is.Engine != nil {
 			s.alone.Store(!is.Well())
 		}
+	}()
+}
+
+// probe finds out in the background whether the data file takes changes, as /ready does.
+func (s *state) probe(now time.Time) {
+	if age := now.Sub(s.probed); age >= 0 && age < probeEvery || !s.probing.CompareAndSwap(false, true) {
+		return
+	}
+	s.probed = now
+	go func() {
+		defer s.probing.Store(false)
+		err := s.a.store.Probe(context.Background())
+		s.refused.Store(&err)
 	}()
 }
 
