@@ -167,8 +167,8 @@ func (p *pass) receivers() {
 		began := time.Now()
 		rows, err := p.w.cfg.Receivers()
 		if err != nil {
-			p.w.log.Warn("the receivers cannot be read", "error", err)
-			return
+			p.w.log.Warn("the receivers cannot be read; their troubles stay as they were", "error", err)
+			rows = p.w.rows
 		}
 		p.w.rows, p.w.rowsNext = rows, now.Add(max(often, part*time.Since(began))-often/10)
 	}

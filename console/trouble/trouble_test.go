@@ -2,6 +2,7 @@ package trouble
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,6 +27,7 @@ type scene struct {
 
 	accounts []Account
 	rows     []receivers.Row
+	rowsErr  error
 	jobs     []Job
 	program  []Condition
 	*Watch
@@ -34,7 +36,7 @@ type scene struct {
 func newScene(t *testing.T) *scene {
 	s := &scene{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	s.Watch = New(Config{
-		Accounts: func() []Account { return s.accounts }, Receivers: func() ([]receivers.Row, error) { return s.rows, nil },
+		Accounts: func() []Account { return s.accounts }, Receivers: func() ([]receivers.Row, error) { return s.rows, s.rowsErr },
 		Jobs: func() []Job { return s.jobs }, Program: func() []Condition { return s.program },
 		Changed: func() { s.told++ }, Touched: func(int64) { s.touched++ }, Watched: func() bool { return s.watched }, Now: func() time.Time { return s.now }, Logger: slog.New(slog.DiscardHandler),
 		PhoneAttention: 7 * 24 * time.Hour, PhoneBroken: 12 * 24 * time.Hour,
@@ -171,6 +173,19 @@ func TestReceiverTroubles(t *testing.T) {
 	row.Waiting, row.Lost, row.LostSince = 0, 7, s.now
 	s.rows = []receivers.Row{row}
 	s.is("events were lost", s.after(10*time.Second), EventsLost, Attention)
+}
+
+// TestUnreadReceiversStayInTrouble as they were at the last look that could read them.
+func TestUnreadReceiversStayInTrouble(t *testing.T) {
+	s := newScene(t)
+	row := receivers.Row{ID: "1:webhook", Origin: "https://hooks.example.org:443", Instance: 1, Name: "shop"}
+	row.State, row.Since = receivers.Failing, s.now
+	s.rows = []receivers.Row{row}
+	s.is("at once", s.after(0), ReceiverFailing, Attention)
+	s.rows, s.rowsErr = nil, errors.New("the file is closed")
+	s.is("unread", s.after(time.Minute), ReceiverFailing, Broken)
+	s.rowsErr = nil
+	s.is("gone", s.after(time.Second), "", "")
 }
 
 // TestBatchStuckWithoutAnInstance online, and failing with a fifth of its messages.
