@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"postern/app/certificate"
 	"postern/config"
@@ -34,6 +35,11 @@ func (a *App) Reload(cfg *config.Config) error {
 	}
 	secure := a.certFiles != nil && cfg.Server.TLSCert != ""
 	if secure {
+		if time.Now().Before(a.certFiles.Expires()) { // else an expired one is no loss
+			if err := certificate.Check(cfg.Server.TLSCert); err != nil {
+				return fmt.Errorf("server.tls.cert: %w", err)
+			}
+		}
 		read, err := certificate.Open(cfg, a.log)
 		if err != nil {
 			return err

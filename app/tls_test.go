@@ -131,6 +131,32 @@ func TestCertificateReloadUnderLoadBreaksNoConnection(t *testing.T) {
 	}
 }
 
+// TestReloadRefusesAnExpiredCertificate while the one before it is valid.
+func TestReloadRefusesAnExpiredCertificate(t *testing.T) {
+	a := certificatetest.New(t)
+	serial := a.Issue(time.Now().Add(time.Hour))
+	s := secureSockets(t, a)
+	a.Issue(time.Now().Add(-time.Minute))
+	if err := s.Reload(s.cfg); err == nil || !strings.Contains(err.Error(), "cert.pem ended at ") {
+		t.Errorf("the reload returned %v", err)
+	}
+	if got := serialOf(t, a.Client(false), s.URL()); got != serial {
+		t.Errorf("certificate %d", got)
+	}
+}
+
+// TestReloadReplacesAnExpiredCertificate by another: neither is better.
+func TestReloadReplacesAnExpiredCertificate(t *testing.T) {
+	a := certificatetest.New(t)
+	a.Issue(time.Now().Add(-time.Hour))
+	s := secureSockets(t, a)
+	ended := time.Now().Add(-time.Minute)
+	a.Issue(ended)
+	if err := s.Reload(s.cfg); err != nil || s.certFiles.Expires().Unix() != ended.Unix() {
+		t.Errorf("the certificate until %s: %v", s.certFiles.Expires(), err)
+	}
+}
+
 func TestAStartWithoutAUsableCertificateIsRefused(t *testing.T) {
 	for name, spoil := range map[string]func(*certificatetest.Authority){
 		"no file": func(a *certificatetest.Authority) { _ = os.Remove(filepath.Join(a.Folder, "key.pem")) },
