@@ -3,9 +3,10 @@
 // metrics store.
 //
 // A sample holds counter differences over its time and gauge values at its end. A counter
-// reset to 0 counts from there. Minutes follow the wall clock: setting it back drops the
-// samples that are now in the future; setting it forward, suspending the machine, and the
-// time between a stop and a start leave a gap. A sample of an hour is the sum of its minutes.
+// reset to 0 counts from there. Minutes follow the wall clock: setting it back hides the
+// samples that are now in the future, which the file keeps until the clock has passed the
+// latest time that it showed; setting it forward, suspending the machine, and the time
+// between a stop and a start leave a gap. A sample of an hour is the sum of its minutes.
 //
 // Samples are held in memory. They are written to the data file once a minute, so a kill
 // loses the running minute, and one more if the commit was on its way. While the file takes

@@ -70,32 +70,75 @@ func (rec record) sample(key []byte) Sample {
 	}
 }
 
-// load reads the samples that are not too old. Those of the future stay in the file: the clock may be wrong.
-func (r *Recorder) load() error {
+// load reads the samples that are not too old, and the minutes of hours that ended while nothing ran. Those of the
+// future stay in the file: the clock may be wrong.
+func (r *Recorder) load() (err error) {
 	now := r.cfg.Now().UTC().Truncate(Minute)
+	if r.hours.rows, err = r.read(&r.hours, r.hours.oldest(now), now.Truncate(Hour)); err != nil {
+		return err
+	}
+	from, summed := r.minutes.oldest(now), r.hours.oldest(now)
+	if n := len(r.hours.rows); n > 0 {
+		summed = r.hours.rows[n-1].At.Add(Hour)
+	}
+	if summed.Before(from) {
+		from = summed
+	}
+	if r.minutes.rows, err = r.read(&r.minutes, from, now.Add(time.Second)); err != nil {
+		return err
+	}
 	for _, of := range []*series{&r.minutes, &r.hours} {
-		err := r.cfg.Store.View(func(tx *store.Tx) error {
-			of.rows = nil
-			in := store.Range{From: keyOf(of.oldest(now)), Before: keyOf(now.Add(time.Second))}
-			return tx.Scan(of.bucket, in, func(k, v []byte) (bool, error) {
-				rec, err := decode(k, v)
-				if err != nil {
-					return true, tx.Unreadable(of.bucket, k, err)
-				}
-				of.rows = append(of.rows, rec.sample(k))
-				return true, nil
-			})
-		})
-		if err != nil {
-			return err
-		}
-		of.rows = of.rows[max(0, len(of.rows)-of.kept):]
 		if n := len(of.rows); n > 0 {
 			of.saved = of.rows[n-1].At
 		}
 	}
 	r.closeHours(now)
+	r.minutes.forget(now)
+	r.hours.forget(now)
+	r.apart = r.cfg.Store.ClockWentBack()
 	return nil
+}
+
+// read returns the samples of the file that began at or after a time and before another.
+func (r *Recorder) read(of *series, from, before time.Time) (rows []Sample, err error) {
+	err = r.cfg.Store.View(func(tx *store.Tx) error {
+		rows = nil
+		return tx.Scan(of.bucket, store.Range{From: keyOf(from), Before: keyOf(before)}, func(k, v []byte) (bool, error) {
+			rec, err := decode(k, v)
+			if err != nil {
+				return true, tx.Unreadable(of.bucket, k, err)
+			}
+			rows = append(rows, rec.sample(k))
+			return true, nil
+		})
+	})
+	return rows, err
+}
+
+// rejoin adds the samples of the file that memory lacks because the clock was behind, once it is right again.
+func (r *Recorder) rejoin(minute time.Time) {
+	if !r.apart || r.cfg.Store == nil || r.cfg.Store.ClockWentBack() {
+		return
+	}
+	r.apart = false
+	for _, of := range []*series{&r.minutes, &r.hours} {
+		rows, err := r.read(of, of.oldest(minute), minute.Truncate(of.period))
+		if err != nil { // it is tried again
+			r.apart = true
+			r.cfg.Logger.Warn("the samples from before the clock was set back cannot be read", "error", err)
+		}
+		of.rows = join(of.rows, rows)
+	}
+}
+
+// join returns the samples of rows with those of more that began at other times, oldest first.
+func join(rows, more []Sample) []Sample {
+	byTime := func(a, b Sample) int { return a.At.Compare(b.At) }
+	missing := slices.DeleteFunc(more, func(s Sample) bool {
+		_, found := slices.BinarySearchFunc(rows, s, byTime)
+		return found
+	})
+	return slices.SortedFunc(slices.Values(slices.Concat(rows, missing)), byTime)
 }
 
 // save writes the samples that the file lacks, with the running minute if last is set. A failed commit is
@@ -121,7 +164,8 @@ func (r *Recorder) save(ctx context.Context, last bool) {
 		if !r.cfg.Store.TrustsClock() {
 			return nil
 		}
-		return errors.Join(r.minutes.tidy(tx), r.hours.tidy(tx))
+		back := r.cfg.Store.ClockWentBack()
+		return errors.Join(r.minutes.tidy(tx, back), r.hours.tidy(tx, back))
 	})
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,10 +195,15 @@ func (s *series) wrote(all []Sample) {
 // tidied is how many samples of a period a commit removes at most.
 const tidied = 200
 
-// tidy removes samples that are too old, and those of the future, which another clock made.
-func (s *series) tidy(tx *store.Tx) error {
+// tidy removes samples that are too old, and those of the future, which another clock made, unless this one went
+// back: then it may be the one that is wrong.
+func (s *series) tidy(tx *store.Tx, back bool) error {
+	ranges := []store.Range{{Before: keyOf(s.oldest(tx.Now().Truncate(Minute)))}}
+	if !back {
+		ranges = append(ranges, store.Range{From: keyOf(tx.Now().Add(time.Second))})
+	}
 	var gone [][]byte
-	for _, in := range []store.Range{{Before: keyOf(s.oldest(tx.Now().Truncate(Minute)))}, {From: keyOf(tx.Now().Add(time.Second))}} {
+	for _, in := range ranges {
 		if err := tx.Walk(s.bucket, in, func(key []byte) (bool, error) {
 			gone = append(gone, slices.Clone(key))
 			return len(gone) < tidied, nil

@@ -23,7 +23,8 @@ func openStore(t *testing.T, path string, now func() time.Time) *store.Store {
 func newStored(t *testing.T) *world {
 	t.Helper()
 	w := &world{at: time.Date(2026, 3, 1, 12, 0, 30, 0, time.UTC)}
-	w.store = openStore(t, filepath.Join(t.TempDir(), "t.db"), func() time.Time { return w.at })
+	w.path = filepath.Join(t.TempDir(), "t.db")
+	w.store = openStore(t, w.path, func() time.Time { return w.at })
 	w.open()
 	return w
 }
@@ -145,6 +146,64 @@ func TestClockSetBackKeepsSamplesWhileUntrusted(t *testing.T) {
 	w.minute(t, 1)
 	w.open()
 	w.wants(t, []string{"12:00", "12:01", "12:02", "12:03", "12:04", "12:05", "12:06"}, 1, 1, 1, 1, 1, 2, 1)
+}
+
+// TestStartWithAClockBehindKeepsNewerSamples in the file, and has them again when the clock is corrected.
+func TestStartWithAClockBehindKeepsNewerSamples(t *testing.T) {
+	w := newStored(t)
+	for range 6 * 60 {
+		w.minute(t, 1)
+	}
+	right := w.at
+	w.at = right.Add(-5 * time.Hour)
+	w.open()
+	for range 3 {
+		w.minute(t, 0)
+	}
+	if n := len(w.Since(Hour, time.Time{})); n != 2 {
+		t.Errorf("%d hours while the clock is behind, want 12:00 and the running one", n)
+	}
+	// The file is opened again: for this clock, which has no monotonic reading, a step is time that passed.
+	_ = w.store.Close()
+	w.at = right.Add(5 * time.Minute)
+	w.store = openStore(t, w.path, func() time.Time { return w.at })
+	w.cfg.Store = w.store
+	w.minute(t, 0)
+	for _, what := range []string{"corrected", "started again"} {
+		if n := len(w.Since(Minute, right.Add(-4*time.Hour))); n != 4*60 && n != 4*60+1 {
+			t.Errorf("%s: %d minutes", what, n)
+		}
+		hours := w.Since(Hour, time.Time{})
+		if len(hours) != 7 {
+			t.Fatalf("%s: %d hours", what, len(hours))
+		}
+		for _, h := range hours[:6] {
+			if h.Sent != 60 {
+				t.Errorf("%s: %+v", what, h)
+			}
+		}
+		w.open()
+	}
+}
+
+func TestStopOfADayKeepsTheLastHour(t *testing.T) {
+	w := newStored(t)
+	for range 80 {
+		w.minute(t, 1)
+	}
+	w.at = w.at.Add(30 * time.Hour)
+	w.open()
+	w.minute(t, 0)
+	for range 2 {
+		hours := w.Since(Hour, time.Time{})
+		if len(hours) != 3 || hours[0].Sent != 60 || hours[1].Sent != 20 || hours[1].At.Hour() != 13 {
+			t.Errorf("%+v", hours)
+		}
+		if n := len(w.Since(Minute, time.Time{})); n != 2 && n != 1 {
+			t.Errorf("%d minutes", n)
+		}
+		w.open()
+	}
 }
 
 func TestFullDiskDelaysSamples(t *testing.T) {

@@ -71,6 +71,7 @@ type Recorder struct {
 	counted Counts // counters of the last reading
 	seen    time.Time
 	failing bool // the last commit of samples failed
+	apart   bool // the file may have samples that memory lacks, since the clock was behind
 }
 
 // series are the completed samples of a period, oldest first.
@@ -190,7 +191,7 @@ func (r *Recorder) look(age time.Duration) {
 	case minute.Before(r.running.At):
 		r.minutes.drop(minute)
 		r.hours.drop(minute.Truncate(Hour))
-		r.running.At = minute
+		r.running.At, r.apart = minute, true
 	}
 	r.running.Counts = r.running.plus(is.since(r.counted))
 	r.running.Levels = is.Levels
@@ -198,6 +199,7 @@ func (r *Recorder) look(age time.Duration) {
 	if minute.After(r.running.At) {
 		r.minutes.rows = append(r.minutes.rows, r.running)
 		r.running = Sample{At: minute, Levels: is.Levels}
+		r.rejoin(minute)
 		r.closeHours(minute)
 		r.minutes.forget(minute)
 		r.hours.forget(minute)

@@ -17,6 +17,7 @@ type world struct {
 	at    time.Time
 	is    Reading
 	store *store.Store
+	path  string
 }
 
 func newWorld() *world {
