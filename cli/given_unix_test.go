@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"postern/app"
 	"postern/config"
@@ -150,5 +151,20 @@ func TestProgramsCannotStartDuringARestore(t *testing.T) {
 	}
 	if status := <-ended; status != statusFailed {
 		t.Errorf("status %d", status)
+	}
+}
+
+// TestStartIsExtendedBeforeItsConfigurationIsRead, here from a pipe without a writer.
+func TestStartIsExtendedBeforeItsConfigurationIsRead(t *testing.T) {
+	hear := notifications(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended, path := make(chan error), pipe(t)
+	go func() { ended <- serve(ctx, path, &bytes.Buffer{}) }()
+	if what := hear(30 * time.Second); what != extended {
+		t.Errorf("notified %q", what)
+	}
+	stop()
+	if err := <-ended; err == nil {
+		t.Error("it served")
 	}
 }

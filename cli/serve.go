@@ -44,6 +44,8 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	unread := make(chan os.Signal, 1) // a closed log, as after the end of journald, does not end the program
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
+	started := starting(ctx)
+	defer started()
 	cfg, to, err := prepareToServe(ctx, path)
 	if err != nil {
 		return unstarted{err}
@@ -59,6 +61,7 @@ func serve(ctx context.Context, path string, out io.Writer) error {
 	if err != nil {
 		return unstarted{err}
 	}
+	started()
 	running, ended := context.WithCancel(ctx)
 	defer ended()
 	supervised(running, a.Stuck, log)

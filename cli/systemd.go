@@ -2,12 +2,50 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 )
+
+// A start that reads or copies a large data file may take longer than TimeoutStartSec. Every
+// extendEvery it tells systemd to wait for at least extendBy more.
+const (
+	extendEvery = 5 * time.Second
+	extendBy    = time.Minute
+)
+
+// starting has systemd wait for the start until done is called or ctx ends. A failure to
+// notify it is logged when the program is ready.
+func starting(ctx context.Context) (done func()) {
+	ctx, end := context.WithCancel(ctx)
+	extend := func() (sent bool) {
+		sent, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", extendBy.Microseconds()))
+		return sent
+	}
+	var extending sync.WaitGroup
+	if extend() {
+		extending.Go(func() {
+			tick := time.NewTicker(extendEvery)
+			defer tick.Stop()
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-tick.C:
+					extend()
+				}
+			}
+		})
+	}
+	return func() {
+		end()
+		extending.Wait()
+	}
+}
 
 // supervised notifies systemd, if it started the program as a service of the type
 // notify, of readiness, then of the watchdog until ctx ends, and then

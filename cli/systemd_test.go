@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"postern/config"
@@ -81,9 +82,39 @@ func TestStuckProgramSkipsTheWatchdog(t *testing.T) {
 	}
 }
 
-// systemd stands in for it, with a watchdog of a tenth of a second. What it returns
-// is the next notification, empty for nothing within that time.
+const extended = "EXTEND_TIMEOUT_USEC=60000000"
+
+// TestLongStartExtendsItsTimeout until it is complete.
+func TestLongStartExtendsItsTimeout(t *testing.T) {
+	hear := notifications(t)
+	synctest.Test(t, func(t *testing.T) {
+		done := starting(t.Context())
+		time.Sleep(2*extendEvery + time.Second)
+		done()
+		time.Sleep(time.Hour)
+	})
+	for n, want := range []string{extended, extended, extended, ""} {
+		if what := hear(100 * time.Millisecond); what != want {
+			t.Errorf("notification %d is %q, want %q", n, what, want)
+		}
+	}
+}
+
+// systemd is like notifications, without those that extend a start.
 func systemd(t *testing.T) (hear func(within time.Duration) string) {
+	t.Helper()
+	all := notifications(t)
+	return func(within time.Duration) (what string) {
+		for what = extended; what == extended; {
+			what = all(within)
+		}
+		return what
+	}
+}
+
+// notifications stands in for systemd, with a watchdog of a tenth of a second. What it returns
+// is the next notification, empty for nothing within that time.
+func notifications(t *testing.T) (hear func(within time.Duration) string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no systemd here")
