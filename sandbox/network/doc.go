@@ -14,8 +14,8 @@
 // # Where something new belongs
 //
 //	a request of clients             a row in iq.go, or in the table of its family: iq_appstate,
-//	                                 iq_group, iq_newsletter, iq_people, iq_users; handlers beside it;
-//	                                 those of keys in iq_keys, of privacy tokens in iq_tokens
+//	                                 iq_group, iq_newsletter, iq_people; handlers beside it;
+//	                                 those of keys in prekeys.go, of privacy tokens in timelock.go
 //	a stanza between accounts        dispatch in route.go, its fan-out in a route_ file
 //	what channels publish            package posts; who gets it, route_newsletter.go
 //	a message that is refused        ackErrorOf in route.go; on request, clientMessage in session.go
