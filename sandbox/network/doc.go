@@ -16,7 +16,8 @@
 //	a request of clients             a row in iq.go, or in the table of its family: iq_appstate,
 //	                                 iq_group, iq_newsletter, iq_people; handlers beside it;
 //	                                 those of keys in prekeys.go, of privacy tokens in timelock.go
-//	a stanza between accounts        dispatch in route.go, its fan-out in a route_ file
+//	a stanza between accounts        dispatch in route.go, its fan-out there, in a route_ file
+//	                                 or in presence.go
 //	what channels publish            package posts; who gets it, route_newsletter.go
 //	a message that is refused        ackErrorOf in route.go; on request, clientMessage in session.go
 //	a way to connect                 server.go and conn.go; bytes on it, package wire
