@@ -13,7 +13,7 @@
 //
 // # Where something new belongs
 //
-//	a request of clients             a row in iq.go, or in the table of its family: iq_appstate,
+//	a request of clients             a row in iq.go, or in the table of its family: appstate,
 //	                                 iq_group, iq_newsletter, iq_people; handlers beside it;
 //	                                 those of keys in prekeys.go, of privacy tokens in timelock.go
 //	a stanza between accounts        dispatch in route.go, its fan-out there, in a route_ file
@@ -23,10 +23,10 @@
 //	a way to connect                 server.go and conn.go; bytes on it, package wire
 //	a login refused, a stream ended  login.go
 //	a way to pair                    a pair_ file
-//	state that devices share         package appstate; notifications of it, appstate.go
+//	state that devices share         package appstate; requests and notifications, appstate.go
 //	what a phone sends to its own devices
 //	                                 package phone, by Phone.SendPeer; their requests to it, its request.go
-//	what a phone has from before     package phone, by Phone.Recall; sent after a link by history_past.go
+//	what a phone has from before     package phone, by Phone.Recall; sent after a link by history.go
 //	a fault of the whole network     Faults, and the place that it affects
 //	a fault of one account           a field of account, set by a method beside RefuseNext, Deafen
 //	                                 and BreakPairing, or of its devices, as Quieten; Heal ends it and
