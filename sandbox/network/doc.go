@@ -34,8 +34,8 @@
 //	something that an account shows or sets
 //	                                 profile in profile.go, changed in people.go
 //	a notification                   notify.go sends it; the code of a change calls it
-//	a record of the data file        Buckets in persist.go, written in a persist_ file, read in
-//	                                 persist_load.go
+//	a record of the data file        Buckets in persist.go, written in persist_records.go, read in
+//	                                 persist_load.go; the authority, authority.go
 //
 // An act calls an exported method of Server: it takes addresses, does one thing under the lock,
 // sends the notifications, and returns ErrClosed or phone.ErrNoAccount if it cannot.

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+
+	"go.mau.fi/whatsmeow/types"
 
 	"postern/sandbox/handset"
 	"postern/sandbox/network/appstate"
@@ -136,5 +139,21 @@ func (s *Server) loadPicture(k, v []byte) error {
 		return fmt.Errorf("picture without an account: %w", errSaved)
 	}
 	s.media.Keep(a.profile.Picture, bytes.Clone(v))
+	return nil
+}
+
+// loadGroup loads a group after the accounts, without members that have no account.
+func (s *Server) loadGroup(k, v []byte) error {
+	g := &group{jid: types.NewJID(string(k), types.GroupServer)}
+	if err := json.Unmarshal(v, g); err != nil {
+		return fmt.Errorf("group: %w", err)
+	}
+	unknown := func(lid string) bool { return s.byLID[lid] == nil }
+	g.Members = slices.DeleteFunc(g.Members, func(m member) bool { return unknown(m.LID) })
+	g.Requests = slices.DeleteFunc(g.Requests, func(r joinRequest) bool { return unknown(r.LID) })
+	if len(g.Members) == 0 {
+		return fmt.Errorf("group without members: %w", errSaved)
+	}
+	s.groups[g.jid.User] = g
 	return nil
 }

@@ -150,3 +150,16 @@ func (p *persistence) post(key, value []byte) {
 		p.change(posts.Bucket, key, value)
 	}
 }
+
+const bucketGroup = "sandbox_group"
+
+// group saves a group, or deletes it if it has no members. The caller holds s.mu.
+func (p *persistence) group(g *group) {
+	switch {
+	case p.file == nil:
+	case len(g.Members) == 0:
+		p.change(bucketGroup, []byte(g.jid.User), nil)
+	default:
+		p.putJSON(bucketGroup, []byte(g.jid.User), g)
+	}
+}
