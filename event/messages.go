@@ -126,3 +126,62 @@ type AsyncSendFail struct {
 	Code    string `json:"code" doc:"What happened, for programs." example:"INSTANCE_NOT_CONNECTED"`
 	Message string `json:"message" doc:"The same for people." example:"instance is not connected"`
 }
+
+// Poll is a poll as its message has it.
+type Poll struct {
+	Name            string   `json:"name" doc:"The question." example:"When?"`
+	Options         []string `json:"options" doc:"The options, in order." example:"now,later"`
+	SelectableCount int      `json:"selectableCount" doc:"How many options one person can choose; 0: any number." example:"1"`
+	CreatedAt       Time     `json:"createdAt"`
+}
+
+// PollTally is a poll with the votes that count.
+type PollTally struct {
+	Poll         Poll          `json:"poll" doc:"The poll."`
+	Votes        []PollVote    `json:"votes" doc:"The last vote of each person, in the order of their times."`
+	Tally        []OptionCount `json:"tally" doc:"How many people chose each option, in the order of the poll."`
+	UnknownVotes int           `json:"unknownVotes" doc:"How many votes could not be decrypted." example:"0"`
+}
+
+// PollVote is the vote of one person.
+type PollVote struct {
+	Voter   Voter    `json:"voter" doc:"Who voted."`
+	Options []string `json:"options" doc:"The chosen options." example:"now"`
+	At      Time     `json:"at" doc:"When, by the voter's clock." example:"$time"`
+}
+
+// Voter is a person who voted.
+type Voter struct {
+	JID  string  `json:"jid"`
+	LID  *string `json:"lid"`
+	Name *string `json:"name" doc:"The name that the person chose; null when it is not known." example:"Ada"`
+}
+
+// OptionCount is how many people chose an option.
+type OptionCount struct {
+	Option string `json:"option" doc:"The option." example:"now"`
+	Count  int    `json:"count" doc:"How many people chose it." example:"3"`
+}
+
+// MediaLink is the address of the file of a stored message, with the file as its sender
+// describes it.
+type MediaLink struct {
+	URL       string    `json:"url" doc:"The address of the file. Its token is the credential." example:"https://example.org/media/AQAAAAAAAAAB/cat.jpg" rules:"format=uri"`
+	ExpiresAt Time      `json:"expiresAt" doc:"When the address ends." example:"$time"`
+	Kind      MediaKind `json:"kind" doc:"The kind of file." example:"image"`
+	MimeType  string    `json:"mimetype" doc:"The media type that the sender declared." example:"image/jpeg"`
+	FileName  string    `json:"fileName" doc:"The name that the file is downloaded under." example:"cat.jpg"`
+	Size      int64     `json:"size" doc:"The size that the sender declared, in bytes." example:"48213" rules:"minimum=0"`
+	SHA256    string    `json:"sha256" doc:"The SHA-256 of the file, in hexadecimal." example:"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"`
+}
+
+// MediaOption says what the events of messages with a file have of it.
+type MediaOption string
+
+// The values of MediaOption.
+const (
+	MediaNone   MediaOption = "none"
+	MediaAsLink MediaOption = "link"
+)
+
+func (MediaOption) values() []string { return list(MediaNone, MediaAsLink) }
