@@ -172,6 +172,7 @@ func TestMembersReadOnlyMessagesOfTheirTime(t *testing.T) {
 	wait(c, 1, func(e *events.GroupInfo) bool { return len(e.Join) == 1 })
 	c.sendText(jid, "two")
 	receive(t, carl, "two")
+	receive(t, bob, "two")
 	change(bob, whatsmeow.ParticipantChangeRemove)
 	wait(c, 1, func(e *events.GroupInfo) bool { return len(e.Leave) == 1 })
 	c.sendText(jid, "three")

@@ -231,7 +231,7 @@ func asText(t *testing.T, out event.Outgoing) string {
 	return string(raw)
 }
 
-// TestStopDuringAccept has Accept and Stop exclude each other.
+// TestAcceptAndDeleteAtOnce deletes sends while others are accepted.
 func TestAcceptAndDeleteAtOnce(t *testing.T) {
 	inBubble(t, nil, func(r *rig) {
 		id := r.instance("a", true)
