@@ -11,69 +11,17 @@ import (
 	"time"
 
 	"go.mau.fi/whatsmeow/proto/waCompanionReg"
-	wastore "go.mau.fi/whatsmeow/store"
 
 	"postern/event"
 	"postern/whatsapp/device"
 	"postern/whatsapp/proxy"
 )
 
-// Devices stores the device record of each instance: its keys, its Signal sessions and
-// the other data that whatsmeow keeps. Package whatsapp/device implements it in the
-// data file.
-type Devices interface {
-	// New returns an unsaved device for the instance; whatsmeow saves it when it is
-	// paired.
-	New(instance int64) *wastore.Device
-	// Join sets the network that devices saved from then on belong to.
-	Join(n event.Network)
-	// Load returns the saved device, which is empty if the instance is not paired.
-	Load(ctx context.Context, instance int64) (device.Saved, error)
-	// Recall is Load for a device that its network logged out, for another try.
-	Recall(ctx context.Context, instance int64) (device.Saved, error)
-	// Accepted records that the network accepted a login of the device.
-	Accepted(ctx context.Context, instance int64) error
-	// Delete removes the device of the instance and all data of it. It returns no
-	// error if there is none.
-	Delete(ctx context.Context, instance int64) error
-	// Request records that the instance's device sends a request of that kind to its
-	// phone. It returns false if limit such requests were made within the last period.
-	// TakeBack removes the last request, which was not sent.
-	Request(ctx context.Context, instance int64, kind string, limit int, period time.Duration) (allowed bool, err error)
-	TakeBack(ctx context.Context, instance int64, kind string) error
-	// AnswerTo returns the kept answer to a look-up of a number. KeepAnswers keeps answers, by
-	// number. AddressesOf returns the JIDs of the person at a JID, by the answers too.
-	AnswerTo(number string) (device.Answer, bool)
-	AddressesOf(jid string) []string
-	KeepAnswers(ctx context.Context, fresh map[string]device.Answer) error
-	// Sending calls send with the context for one SendMessage of the library, and
-	// returns its error. The store may combine the writes made with that context.
-	// leaving is called once, when the library stores the message for retries: it then
-	// works on this message, and has sent nothing of it. An error of leaving prevents
-	// the send.
-	Sending(ctx context.Context, leaving func() error, send func(context.Context) error) error
-
-	// Settle returns when the writes that decryptions of the instance made inside
-	// [device.Riding] are on the disk. After an error they are not.
-	Settle(instance int64) error
-
-	// KeepNotice stores a notice, with the call that requested it, if any, until
-	// DropNotice or until a fact with its id as Notice is stored. An existing notice
-	// of that id is not changed. Notices belong to the paired device and are deleted
-	// with it.
-	KeepNotice(ctx context.Context, instance int64, id, call string, notice []byte) error
-	// Notices returns the ids of the stored notices.
-	Notices(instance int64) ([]string, error)
-	// Notice returns a stored notice and its call, nil if there is none.
-	Notice(instance int64, id string) (notice []byte, call string, err error)
-	DropNotice(ctx context.Context, instance int64, id string) error
-}
-
 // Config configures a Connector. Zero durations and numbers mean the default named at
 // the field.
 type Config struct {
-	Devices  Devices
-	Endpoint *Endpoint // nil is the real WhatsApp
+	Devices  *device.Container // required
+	Endpoint *Endpoint         // nil is the real WhatsApp
 
 	// Proxy returns the proxy of an instance for a use, the zero Server for none. It
 	// is called before every dial and must not block; after an error nothing is

@@ -77,21 +77,21 @@ func TestEndpointReplacesEveryHostAndIsVerified(t *testing.T) {
 
 func TestAnEndpointThatCannotWorkIsRefused(t *testing.T) {
 	_, ca := authority(t, "localhost")
-	root := [32]byte{1}
+	root, devices := [32]byte{1}, noDevices(t)
 	for name, e := range map[string]Endpoint{
 		"not wss":     {URL: "https://localhost:1/", CA: ca, RootKey: root},
 		"no port":     {URL: "wss://localhost/", CA: ca, RootKey: root},
 		"no CA":       {URL: "wss://localhost:1/", CA: []byte("x"), RootKey: root},
 		"no root key": {URL: "wss://localhost:1/", CA: ca},
 	} {
-		if _, err := New(Config{Devices: noDevices{}, Endpoint: &e}); err == nil {
+		if _, err := New(Config{Devices: devices, Endpoint: &e}); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
 	for name, cfg := range map[string]Config{
 		"no devices":  {},
-		"colour":      {Devices: noDevices{}, QRDark: "black"},
-		"client type": {Devices: noDevices{}, ClientType: "TOASTER"},
+		"colour":      {Devices: devices, QRDark: "black"},
+		"client type": {Devices: devices, ClientType: "TOASTER"},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s is accepted", name)

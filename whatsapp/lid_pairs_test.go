@@ -8,8 +8,6 @@ import (
 
 	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/types"
-
-	"postern/whatsapp/device"
 )
 
 func TestPairsOfStanzas(t *testing.T) {
@@ -59,7 +57,7 @@ func TestPairsOfStanzas(t *testing.T) {
 func TestTokenOfStrangerCountsForTheirNumber(t *testing.T) {
 	r := newRig(t)
 	own, ada := r.pair(), r.contact()
-	devices := r.conn.cfg.Devices.(*device.Container)
+	devices := r.conn.cfg.Devices
 	if twin := devices.Twin(ada.JID().String()); twin != "" {
 		t.Fatalf("the pair is known already: %s", twin)
 	}
@@ -80,7 +78,7 @@ func TestTokenOfStrangerCountsForTheirNumber(t *testing.T) {
 func TestStrangersAreLearnedFromEveryStanza(t *testing.T) {
 	r := newRig(t)
 	own := r.pair()
-	devices := r.conn.cfg.Devices.(*device.Container)
+	devices := r.conn.cfg.Devices
 	for _, act := range []string{
 		`{"do":"call-offer","to":"` + own.Number() + `"}`,
 		`{"do":"chat-presence","to":"` + own.Number() + `","state":"composing"}`,

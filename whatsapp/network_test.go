@@ -6,7 +6,6 @@ import (
 
 	"postern/event"
 	"postern/store"
-	"postern/whatsapp/device"
 )
 
 // rows counts the records of all devices in the file.
@@ -67,7 +66,7 @@ func TestRefusedDeviceIsTriedOnceMore(t *testing.T) {
 func (r *rig) untilAside() {
 	r.t.Helper()
 	r.eventually("the device is put aside", func() bool {
-		standings, err := r.conn.cfg.Devices.(*device.Container).Standings()
+		standings, err := r.conn.cfg.Devices.Standings()
 		return err == nil && standings[1].Aside
 	})
 }

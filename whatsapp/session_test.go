@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,36 +20,25 @@ import (
 	"go.mau.fi/whatsmeow/types/events"
 
 	"postern/event"
+	"postern/store"
 	"postern/whatsapp/device"
 	"postern/whatsapp/translate"
 )
 
-// noDevices is for tests that never reach a server: no device is ever saved.
-type noDevices struct{}
-
-func (noDevices) New(int64) *wastore.Device                         { return &wastore.Device{} }
-func (noDevices) Join(event.Network)                                {}
-func (noDevices) Load(context.Context, int64) (device.Saved, error) { return device.Saved{}, nil }
-
-func (noDevices) Recall(context.Context, int64) (device.Saved, error)         { return device.Saved{}, nil }
-func (noDevices) Accepted(context.Context, int64) error                       { return nil }
-func (noDevices) AnswerTo(string) (a device.Answer, ok bool)                  { return }
-func (noDevices) AddressesOf(string) (jids []string)                          { return }
-func (noDevices) KeepAnswers(context.Context, map[string]device.Answer) error { return nil }
-func (noDevices) Settle(int64) error                                          { return nil }
-func (noDevices) Delete(context.Context, int64) error                         { return nil }
-func (noDevices) Request(context.Context, int64, string, int, time.Duration) (bool, error) {
-	return true, nil
+// noDevices returns the devices of an empty store, for tests that never reach a server.
+func noDevices(t *testing.T) *device.Container {
+	t.Helper()
+	st, err := store.Open(store.Options{Path: filepath.Join(t.TempDir(), "postern.db"), Buckets: device.Buckets(), NoSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	devices, err := device.Open(st, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devices
 }
-func (noDevices) TakeBack(context.Context, int64, string) error { return nil }
-func (noDevices) Sending(ctx context.Context, _ func() error, send func(context.Context) error) error {
-	return send(ctx)
-}
-func (noDevices) KeepNotice(context.Context, int64, string, string, []byte) error { return nil }
-func (noDevices) Notices(int64) ([]string, error)                                 { return nil, nil }
-
-func (noDevices) Notice(int64, string) ([]byte, string, error)    { return nil, "", nil }
-func (noDevices) DropNotice(context.Context, int64, string) error { return nil }
 
 // journal records the facts of a session.
 type journal struct {
@@ -83,7 +73,7 @@ func (j *journal) take() []string {
 // offline returns a session with a client that has no socket.
 func offline(t *testing.T, cfg Config) (*Session, *whatsmeow.Client, *journal) {
 	t.Helper()
-	cfg.Devices = noDevices{}
+	cfg.Devices = noDevices(t)
 	c, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
