@@ -32,7 +32,7 @@ func (s *Session) handle(cli *whatsmeow.Client, evt any) (ok bool) {
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			s.conn.seen.panicked()
+			s.conn.seen.panics.Add(1)
 			s.conn.log.Error("event handler panicked; this is a bug, report it with the bundle of postern support", "event", fmt.Sprintf("%T", evt), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			ok = s.settled() // a redelivery would panic again
 		}

@@ -129,7 +129,7 @@ func (s *Session) lookForSilence(cli *whatsmeow.Client) {
 	if !s.silence.suspicious(s.conn.cfg.QuietReconnect) {
 		return
 	}
-	s.conn.seen.fellQuiet()
+	s.conn.seen.quiet.Add(1)
 	s.conn.log.Warn("WhatsApp answers pings but delivers nothing; connecting again", "quiet_for", s.conn.cfg.QuietReconnect)
 	s.abandon(errQuiet)
 }
@@ -152,7 +152,7 @@ func (s *Session) received(lids wastore.LIDStore, n *waBinary.Node) {
 // noPlace handles the library's message that its queue has no room for a stanza.
 func (s *Session) noPlace() {
 	if s.flood.noPlace() {
-		s.conn.seen.flooded()
+		s.conn.seen.floods.Add(1)
 		if !s.flood.mayLog() {
 			return
 		}

@@ -3,81 +3,43 @@ package whatsapp
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 )
 
 // tally counts for Stats.
 type tally struct {
-	mu        sync.Mutex
-	panics    uint64
+	panics, quiet, floods atomic.Uint64
+
+	mu        sync.Mutex // of the maps
 	unhandled map[string]uint64
 	mended    map[Recovery]uint64
 	unread    map[UnreadableOutcome]uint64
-	quiet     uint64
-	floods    uint64
 	stale     map[string]uint64
 }
 
+// count adds one to the number of a key in one of t's maps, and returns the sum.
+func count[K comparable](t *tally, numbers *map[K]uint64, key K) uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if *numbers == nil {
+		*numbers = make(map[K]uint64)
+	}
+	(*numbers)[key]++
+	return (*numbers)[key]
+}
+
 // skip counts an event type and reports whether it is the first of its kind.
-func (t *tally) skip(kind string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.unhandled == nil {
-		t.unhandled = make(map[string]uint64)
-	}
-	t.unhandled[kind]++
-	return t.unhandled[kind] == 1
-}
+func (t *tally) skip(kind string) bool { return count(t, &t.unhandled, kind) == 1 }
 
-func (t *tally) panicked() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.panics++
-}
-
-func (t *tally) unreadable(o UnreadableOutcome) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.unread == nil {
-		t.unread = make(map[UnreadableOutcome]uint64)
-	}
-	t.unread[o]++
-}
-
-func (t *tally) recovered(r Recovery) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.mended == nil {
-		t.mended = make(map[Recovery]uint64)
-	}
-	t.mended[r]++
-}
-
-func (t *tally) fellQuiet() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.quiet++
-}
-
-func (t *tally) flooded() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.floods++
-}
-
-func (t *tally) missedDevices(chat string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.stale == nil {
-		t.stale = make(map[string]uint64)
-	}
-	t.stale[chat]++
-}
+func (t *tally) unreadable(o UnreadableOutcome) { count(t, &t.unread, o) }
+func (t *tally) recovered(r Recovery)           { count(t, &t.mended, r) }
+func (t *tally) missedDevices(chat string)      { count(t, &t.stale, chat) }
 
 func (t *tally) snapshot() Stats {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Stats{
-		Panics: t.panics, Unhandled: maps.Clone(t.unhandled),
-		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet, Floods: t.floods, StaleDevices: maps.Clone(t.stale),
+		Panics: t.panics.Load(), Unhandled: maps.Clone(t.unhandled),
+		Unreadable: maps.Clone(t.unread), Recoveries: maps.Clone(t.mended), QuietReconnects: t.quiet.Load(), Floods: t.floods.Load(), StaleDevices: maps.Clone(t.stale),
 	}
 }
