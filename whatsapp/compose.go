@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"go.mau.fi/whatsmeow"
 	"go.mau.fi/whatsmeow/proto/waCommon"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
@@ -16,18 +17,10 @@ import (
 	"postern/whatsapp/translate"
 )
 
-// composer builds the messages that need session data: the account's own address in a
-// key, and the secret of a poll.
-type composer interface {
-	BuildPollCreation(name string, options []string, selectable int) *waE2E.Message
-	BuildReaction(chat, sender types.JID, id types.MessageID, reaction string) *waE2E.Message
-	BuildRevoke(chat, sender types.JID, id types.MessageID) *waE2E.Message
-	BuildEdit(chat types.JID, id types.MessageID, content *waE2E.Message) *waE2E.Message
-}
-
 // compose builds the WhatsApp message of validated content, except media, which is
-// uploaded first: see Files.compose. own are the account's addresses.
-func compose(c composer, own translate.Account, content event.Content) (*waE2E.Message, error) {
+// uploaded first: see Files.compose. own are the account's addresses; c knows them too,
+// and makes the secret of a poll.
+func compose(c *whatsmeow.Client, own translate.Account, content event.Content) (*waE2E.Message, error) {
 	switch {
 	case content.Text != nil:
 		return &waE2E.Message{Conversation: new(content.Text.Text)}, nil
@@ -202,7 +195,7 @@ func composeStatus(s *event.StatusContent) (*waE2E.Message, error) {
 
 // composeEdit replaces the text of a message, or the caption of a file, whose other
 // fields are repeated.
-func composeEdit(c composer, e *event.EditContent) (*waE2E.Message, error) {
+func composeEdit(c *whatsmeow.Client, e *event.EditContent) (*waE2E.Message, error) {
 	chat, err := chatJID(e.Original.Key.RemoteJID)
 	if err != nil {
 		return nil, err

@@ -12,28 +12,17 @@ import (
 // library learns the pair only from messages, devices and some member lists. A privacy
 // token, a call or a receipt would otherwise count for only one of the addresses.
 
-// namesOf returns the attribute that holds the other address of the person in the given
-// attribute.
-func namesOf(other string) string {
-	switch other {
-	case "sender_pn", "sender_lid":
-		return "from"
-	case "participant_pn", "participant_lid":
-		return "participant"
-	case "recipient_pn", "recipient_lid", "peer_recipient_pn", "peer_recipient_lid":
-		return "recipient"
-	case "caller_pn", "caller_lid":
-		return "call-creator"
-	case "creator_pn", "creator_lid":
-		return "creator"
-	case "s_o_pn", "s_o_lid":
-		return "s_o"
-	case "phone_number":
-		return "jid"
-	case "lid":
-		return "jid, from"
-	}
-	return ""
+// namesOf has, by the attribute that holds the other address of a person, the attributes
+// that name the same person.
+var namesOf = map[string][]string{
+	"sender_pn": {"from"}, "sender_lid": {"from"},
+	"participant_pn": {"participant"}, "participant_lid": {"participant"},
+	"recipient_pn": {"recipient"}, "recipient_lid": {"recipient"}, "peer_recipient_pn": {"recipient"}, "peer_recipient_lid": {"recipient"},
+	"caller_pn": {"call-creator"}, "caller_lid": {"call-creator"},
+	"creator_pn": {"creator"}, "creator_lid": {"creator"},
+	"s_o_pn": {"s_o"}, "s_o_lid": {"s_o"},
+	"phone_number": {"jid"},
+	"lid":          {"jid", "from"},
 }
 
 // pairDepth is how deep below a stanza people are named: the member of a group in a
@@ -59,11 +48,7 @@ func pairsOf(n *waBinary.Node, depth int, pairs []wastore.LIDMapping) []wastore.
 		if !ok {
 			continue
 		}
-		switch of := namesOf(other); of {
-		case "":
-		case "jid, from":
-			pairs = addPair(addPair(pairs, n.Attrs["jid"], alt), n.Attrs["from"], alt)
-		default:
+		for _, of := range namesOf[other] {
 			pairs = addPair(pairs, n.Attrs[of], alt)
 		}
 	}
