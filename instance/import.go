@@ -72,7 +72,7 @@ func (r Rules) Contact(c *event.ContactChange) bool { return messages.CheckConta
 
 // Import stores an instance with all its data in one commit, together with what also
 // writes for its id, and returns it. It publishes no event. Data that violates a rule of
-// Rules fails as in single requests. Errors: a RuleError, ErrExists, or that of also.
+// Rules fails as in single requests. Errors: an event.RuleError, ErrExists, or that of also.
 func (r *Registry) Import(ctx context.Context, in *Import, also func(tx *store.Tx, id int64) error) (Record, error) {
 	if err := errors.Join(in.check(), checkPicture(in.ProfilePicURL)); err != nil {
 		return Record{}, err

@@ -54,7 +54,7 @@ func (s *Supervisor) MaySend(id int64, out event.Outgoing) error {
 }
 
 // SetLimits replaces the limits of an instance and returns them as stored. Errors:
-// ErrNotFound, a pace.RuleError and those of the store.
+// ErrNotFound, an event.RuleError and those of the store.
 func (s *Supervisor) SetLimits(ctx context.Context, id int64, limits pace.Limits) (pace.Limits, error) {
 	kept, err := s.cfg.Pacer.Set(ctx, id, limits, func(tx *store.Tx) bool { return There(tx, id) == nil })
 	if errors.Is(err, pace.ErrGone) {

@@ -16,7 +16,7 @@ import (
 var (
 	// ErrNoProxy: the instance has no proxy.
 	ErrNoProxy = errors.New("the instance has no proxy")
-	// ErrInvalidProxy is wrapped by RuleErrors about a proxy.
+	// ErrInvalidProxy is wrapped by event.RuleErrors about a proxy.
 	ErrInvalidProxy = errors.New("invalid proxy")
 	// ErrProxyUnreachable: WhatsApp could not be dialled through the proxy. It
 	// wraps a proxy.Error.
@@ -55,7 +55,7 @@ type heldProxy struct {
 }
 
 // check validates the change; allow rejects forbidden hosts, nil allows all. Errors are
-// RuleErrors wrapping ErrInvalidProxy.
+// event.RuleErrors wrapping ErrInvalidProxy.
 func (c ProxyChange) check(allow func(*url.URL) error) (p Proxy, err error) {
 	if p.Server, err = proxy.Parse(c.URL); err != nil {
 		return Proxy{}, badProxy("url", err.Error())
@@ -78,11 +78,13 @@ func (c ProxyChange) check(allow func(*url.URL) error) (p Proxy, err error) {
 	return p, nil
 }
 
-func badProxy(field, rule string) error { return &RuleError{field, rule, ErrInvalidProxy} }
+func badProxy(field, rule string) error {
+	return &event.RuleError{Field: field, Rule: rule, Kind: ErrInvalidProxy}
+}
 
 // PutProxy stores the proxy of an instance; every later dial uses it. changed is false if
 // it was set already. PutProxy does not reconnect: see Supervisor.SetProxy. Errors:
-// ErrNotFound, or a RuleError wrapping ErrInvalidProxy.
+// ErrNotFound, or an event.RuleError wrapping ErrInvalidProxy.
 func (r *Registry) PutProxy(ctx context.Context, id int64, c ProxyChange) (p Proxy, changed bool, err error) {
 	e := r.entry(id)
 	if e == nil {

@@ -12,7 +12,7 @@ import (
 
 // SetProxy dials WhatsApp through a proxy, stores it if that succeeds, and reconnects the
 // instance if it is connected or wants to be. If the instance has the proxy already,
-// SetProxy only dials. Errors: ErrNotFound, a RuleError wrapping ErrInvalidProxy, or
+// SetProxy only dials. Errors: ErrNotFound, an event.RuleError wrapping ErrInvalidProxy, or
 // ErrProxyUnreachable; nothing has changed then.
 func (s *Supervisor) SetProxy(ctx context.Context, id int64, c ProxyChange, requestID string) (Proxy, error) {
 	wanted, err := c.check(s.reg.cfg.CheckProxy)

@@ -101,7 +101,7 @@ func TestInvalidProxyIsRejected(t *testing.T) {
 	} {
 		for _, c := range changes {
 			_, err := r.sup.SetProxy(bg, id, c, "")
-			rule, ok := errors.AsType[*RuleError](err)
+			rule, ok := errors.AsType[*event.RuleError](err)
 			if !ok || rule.Field != field || !errors.Is(err, ErrInvalidProxy) {
 				t.Errorf("%+v: %v, want a rule of %s", c, err, field)
 			}

@@ -31,23 +31,9 @@ var (
 	ErrExists = errors.New("an instance with this name exists")
 	// ErrHasData: the instance has stored messages and is not deleted unless forced.
 	ErrHasData = errors.New("the instance has stored messages; delete it with force=true")
-	// ErrInvalid is wrapped by RuleErrors about a record.
+	// ErrInvalid is wrapped by event.RuleErrors about a record.
 	ErrInvalid = errors.New("invalid instance")
 )
-
-// RuleError is an invalid value. It wraps ErrInvalid, ErrInvalidProxy
-// or nesting.ErrTooDeep.
-type RuleError struct {
-	Field string // as in the request, for example "url"
-	Rule  string // the rule that must hold
-	kind  error
-}
-
-// Error names the field and the rule.
-func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
-
-// Unwrap returns the error that identifies the kind of value.
-func (e *RuleError) Unwrap() error { return e.kind }
 
 // Record is an instance as stored.
 type Record struct {
@@ -110,7 +96,7 @@ var reservedNames = []string{
 	"create", "fetchInstances", "fetchInstance", "delete", "refreshToken", "connect", "connectionState", "logout", "events",
 }
 
-// CheckName returns a RuleError if name is not a valid instance name.
+// CheckName returns an event.RuleError if name is not a valid instance name.
 func CheckName(name string) error {
 	switch {
 	case len(name) > MaxName:
@@ -151,9 +137,11 @@ func isObject(raw json.RawMessage) bool {
 	return len(t) > 0 && t[0] == '{' && json.Valid(t)
 }
 
-// tooDeep is a RuleError that wraps nesting.ErrTooDeep.
+// tooDeep is an event.RuleError that wraps nesting.ErrTooDeep.
 func tooDeep(field string) error {
-	return &RuleError{field, fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), nesting.ErrTooDeep}
+	return &event.RuleError{Field: field, Rule: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), Kind: nesting.ErrTooDeep}
 }
 
-func invalid(field, rule string) error { return &RuleError{field, rule, ErrInvalid} }
+func invalid(field, rule string) error {
+	return &event.RuleError{Field: field, Rule: rule, Kind: ErrInvalid}
+}

@@ -296,7 +296,7 @@ func (r *Registry) correct(ctx context.Context) error {
 	return nil
 }
 
-// Create stores a new instance. Errors: a RuleError wrapping ErrInvalid, or
+// Create stores a new instance. Errors: an event.RuleError wrapping ErrInvalid, or
 // ErrExists.
 func (r *Registry) Create(ctx context.Context, n New) (Record, error) {
 	if err := n.check(); err != nil {

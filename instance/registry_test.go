@@ -20,7 +20,7 @@ func TestInstanceNameRules(t *testing.T) {
 		"connectionState": false, "logout": false, "events": false,
 	} {
 		err := CheckName(name)
-		var rule *RuleError
+		var rule *event.RuleError
 		if valid != (err == nil) || !valid && (!errors.Is(err, ErrInvalid) || !errors.As(err, &rule) || rule.Field != "instanceName") {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -39,7 +39,7 @@ func TestDescriptionAndAttributeRules(t *testing.T) {
 		if _, err := r.reg.Create(bg, c.good); err != nil {
 			t.Errorf("%s at its limit: %v", field, err)
 		}
-		var rule *RuleError
+		var rule *event.RuleError
 		if _, err := r.reg.Create(bg, c.bad); !errors.As(err, &rule) || rule.Field != field {
 			t.Errorf("%s over its limit: %v", field, err)
 		}

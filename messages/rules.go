@@ -13,26 +13,14 @@ import (
 // maxAttributes is the maximum size of a message's external attributes, in bytes of JSON.
 const maxAttributes = 64 << 10
 
-// ErrInvalid is wrapped by RuleErrors.
+// ErrInvalid is wrapped by event.RuleErrors, except those that wrap nesting.ErrTooDeep.
 var ErrInvalid = errors.New("invalid message or contact")
 
-// RuleError is an invalid value of an imported message. It wraps ErrInvalid or
-// nesting.ErrTooDeep.
-type RuleError struct {
-	Field string // as in the file, for example "keyId"
-	Rule  string // the rule that must hold
-	kind  error
+func invalid(field, rule string) error {
+	return &event.RuleError{Field: field, Rule: rule, Kind: ErrInvalid}
 }
 
-// Error names the field and the rule.
-func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
-
-// Unwrap returns the error that identifies the kind of value.
-func (e *RuleError) Unwrap() error { return e.kind }
-
-func invalid(field, rule string) error { return &RuleError{field, rule, ErrInvalid} }
-
-// CheckContact returns a RuleError if a contact of another file cannot be stored.
+// CheckContact returns an event.RuleError if a contact of another file cannot be stored.
 func CheckContact(c *event.ContactChange) error {
 	if _, ok := idsOf(c); !ok {
 		return invalid("jid", "must be the JID of a person")
@@ -40,7 +28,7 @@ func CheckContact(c *event.ContactChange) error {
 	return nil
 }
 
-// Check returns a RuleError if a message of another file cannot be stored.
+// Check returns an event.RuleError if a message of another file cannot be stored.
 func Check(m *event.Message) error {
 	if !Storable(m) {
 		return invalid("keyId", "must be a message id, together with the JID of its chat, neither too long")
@@ -63,7 +51,7 @@ func Check(m *event.Message) error {
 // nesting.Max deep.
 func checkObject(field string, raw json.RawMessage) error {
 	if nesting.Check(raw) != nil {
-		return &RuleError{field, fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), nesting.ErrTooDeep}
+		return &event.RuleError{Field: field, Rule: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), Kind: nesting.ErrTooDeep}
 	}
 	if len(raw) > 0 && string(raw) != "null" && !isObject(raw) {
 		return invalid(field, "must be a JSON object")

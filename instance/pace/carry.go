@@ -68,8 +68,8 @@ func foundOf(tx *store.Tx, instance int64) (*found, error) {
 }
 
 // Keep stores the limits of a new instance in its commit, with what Departures returned
-// where it comes from. In a running program they apply after Set. The error is a
-// RuleError, or that of the store.
+// where it comes from. In a running program they apply after Set. The error is an
+// event.RuleError, or that of the store.
 func Keep(tx *store.Tx, instance int64, limits Limits, chunks [][]byte) error {
 	if err := limits.Check(); err != nil {
 		return err
@@ -98,7 +98,7 @@ func carried(now moment, chunks [][]byte) (all []departure, err error) {
 	for _, raw := range chunks {
 		_, some, err := decodeChunk(raw)
 		if err != nil || len(all)+len(some) > maxCarried {
-			return nil, &RuleError{"departures", fmt.Sprintf("must be at most %d, as an export wrote them", maxCarried)}
+			return nil, invalid("departures", fmt.Sprintf("must be at most %d, as an export wrote them", maxCarried))
 		}
 		for _, n := range some {
 			all = append(all, departure{min(now.back(time.UnixMilli(n.ms)), now.awake), n.person})

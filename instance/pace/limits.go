@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"postern/event"
 )
 
 // Bounds of the fields of Limits.
@@ -53,19 +55,11 @@ type Jitter struct {
 // ErrInvalid is wrapped by the errors of Limits.Check.
 var ErrInvalid = errors.New("invalid limits")
 
-// RuleError is an invalid field. It wraps ErrInvalid.
-type RuleError struct {
-	Field string // as in JSON, for example "quietHours.from"
-	Rule  string // the rule that must hold
+func invalid(field, rule string) error {
+	return &event.RuleError{Field: field, Rule: rule, Kind: ErrInvalid}
 }
 
-// Error names the field and the rule.
-func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
-
-// Unwrap returns ErrInvalid.
-func (e *RuleError) Unwrap() error { return ErrInvalid }
-
-// Check returns a RuleError if a field is invalid.
+// Check returns an event.RuleError if a field is invalid.
 func (l Limits) Check() error {
 	counts := []struct {
 		field string
@@ -93,7 +87,7 @@ func (l Limits) Check() error {
 
 func within(field string, v, least, most int64) error {
 	if v < least || v > most {
-		return &RuleError{field, fmt.Sprintf("must be %d to %d", least, most)}
+		return invalid(field, fmt.Sprintf("must be %d to %d", least, most))
 	}
 	return nil
 }
@@ -105,7 +99,7 @@ func (l Limits) zone(otherwise *time.Location) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(l.Timezone)
 	if err != nil || l.Timezone == "Local" {
-		return nil, &RuleError{"timezone", "must be the name of a time zone, such as Europe/Berlin"}
+		return nil, invalid("timezone", "must be the name of a time zone, such as Europe/Berlin")
 	}
 	return zone, nil
 }
@@ -121,10 +115,10 @@ func (w *WarmUp) check() error {
 		return err
 	}
 	if w.To < w.From || w.To > MaxCount {
-		return &RuleError{"warmUp.to", fmt.Sprintf("must be at least warmUp.from, and at most %d", MaxCount)}
+		return invalid("warmUp.to", fmt.Sprintf("must be at least warmUp.from, and at most %d", MaxCount))
 	}
 	if _, err := time.Parse(time.RFC3339, w.StartedAt); w.StartedAt != "" && err != nil {
-		return &RuleError{"warmUp.startedAt", "must be RFC 3339, such as 2026-01-31T12:00:00Z"}
+		return invalid("warmUp.startedAt", "must be RFC 3339, such as 2026-01-31T12:00:00Z")
 	}
 	return nil
 }
@@ -145,7 +139,7 @@ func (q *QuietHours) check() error {
 	}
 	to, err := minutes("quietHours.to", q.To)
 	if err == nil && from == to {
-		err = &RuleError{"quietHours.to", "must differ from quietHours.from"}
+		err = invalid("quietHours.to", "must differ from quietHours.from")
 	}
 	return err
 }
@@ -154,7 +148,7 @@ func (q *QuietHours) check() error {
 func minutes(field, hhmm string) (time.Duration, error) {
 	at, err := time.Parse("15:04", hhmm)
 	if err != nil || len(hhmm) != len("15:04") {
-		return 0, &RuleError{field, "must be a time of the day from 00:00 to 23:59, as HH:MM"}
+		return 0, invalid(field, "must be a time of the day from 00:00 to 23:59, as HH:MM")
 	}
 	return time.Duration(at.Hour())*time.Hour + time.Duration(at.Minute())*time.Minute, nil
 }
@@ -167,7 +161,7 @@ func (j *Jitter) check() error {
 		return err
 	}
 	if j.Max < j.Min || j.Max > MaxJitter {
-		return &RuleError{"jitterMs.max", fmt.Sprintf("must be at least jitterMs.min, and at most %d", MaxJitter)}
+		return invalid("jitterMs.max", fmt.Sprintf("must be at least jitterMs.min, and at most %d", MaxJitter))
 	}
 	return nil
 }

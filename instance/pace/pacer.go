@@ -163,7 +163,7 @@ func (p *Pacer) Status(instance int64) *Status {
 
 // Set replaces the limits of an instance and returns them as stored. A warm-up without a
 // start keeps the former start, or begins now. exists reports in the commit whether the
-// instance still exists. Errors: a RuleError, ErrGone and those of the store.
+// instance still exists. Errors: an event.RuleError, ErrGone and those of the store.
 func (p *Pacer) Set(ctx context.Context, instance int64, limits Limits, exists func(*store.Tx) bool) (Limits, error) {
 	if err := limits.Check(); err != nil {
 		return Limits{}, err

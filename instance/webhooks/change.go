@@ -12,7 +12,7 @@ import (
 )
 
 // PutWebhook creates or changes the webhook of an instance, effective on return. Errors:
-// ErrNoInstance, ErrCodes, or a RuleError wrapping ErrInvalid, with nothing changed.
+// ErrNoInstance, ErrCodes, or an event.RuleError wrapping ErrInvalid, with nothing changed.
 func (e *Editor) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Webhook, error) {
 	s := e.scope(id)
 	if s == nil || id == Global {
@@ -62,7 +62,7 @@ func (e *Editor) PutWebhook(ctx context.Context, id int64, c WebhookChange) (Web
 
 // PutOptions replaces the options of an instance's webhook, which need not exist, or with
 // Global of the global one, and returns them with the secrets it created. They apply
-// from the commit on. Errors: ErrNoInstance, ErrCodes, or a RuleError wrapping
+// from the commit on. Errors: ErrNoInstance, ErrCodes, or an event.RuleError wrapping
 // ErrInvalid, with nothing changed.
 func (e *Editor) PutOptions(ctx context.Context, id int64, c OptionsChange) (Options, error) {
 	for {

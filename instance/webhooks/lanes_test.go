@@ -394,7 +394,7 @@ func TestEndpointURLRules(t *testing.T) {
 	defer r.stop()
 	id := r.create()
 	_, err := r.e.PutOptions(bg, id, OptionsChange{Endpoints: []EndpointChange{{ID: "a", URL: "http://private:1/x"}}})
-	var rule *RuleError
+	var rule *event.RuleError
 	if !errors.As(err, &rule) || rule.Field != "endpoints[0].url" || !slices.Equal(asked, []string{"private:1"}) {
 		t.Errorf("%v, asked about %v", err, asked)
 	}

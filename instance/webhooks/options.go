@@ -35,7 +35,7 @@ const hidden = "***"
 // SecretOverlap is how long a replaced signing secret remains in use beside the new one.
 const SecretOverlap = 24 * time.Hour
 
-// Errors about options, besides RuleErrors that wrap ErrInvalid.
+// Errors about options, besides event.RuleErrors that wrap ErrInvalid.
 var (
 	// ErrNoEndpoint: the options have no endpoint of that id.
 	ErrNoEndpoint = errors.New("the options have no endpoint with this id")

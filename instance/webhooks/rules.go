@@ -63,7 +63,7 @@ func (r Rules) Options(c OptionsChange) error {
 }
 
 // apply merges a change with the former options, which have the secrets. fresh are the
-// secrets it created. Errors: ErrCodes, and RuleErrors wrapping ErrInvalid.
+// secrets it created. Errors: ErrCodes, and event.RuleErrors wrapping ErrInvalid.
 func (r Rules) apply(c OptionsChange, before *keptOptions) (o keptOptions, fresh map[string]bool, err error) {
 	o = defaultOptions()
 	o.Durable, o.Key = c.Durable, c.Key

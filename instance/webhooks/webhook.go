@@ -52,21 +52,9 @@ var (
 	ErrNoWebhook = errors.New("instance has no webhook")
 	// ErrNoInstance: there is no such instance.
 	ErrNoInstance = errors.New("instance not found")
-	// ErrInvalid is wrapped by RuleErrors.
+	// ErrInvalid is wrapped by event.RuleErrors.
 	ErrInvalid = errors.New("invalid webhook configuration")
 )
-
-// RuleError is an invalid value. It wraps ErrInvalid.
-type RuleError struct {
-	Field string // as in the request, for example "url"
-	Rule  string // the rule that must hold
-}
-
-// Error names the field and the rule.
-func (e *RuleError) Error() string { return e.Field + " " + e.Rule }
-
-// Unwrap returns ErrInvalid.
-func (e *RuleError) Unwrap() error { return ErrInvalid }
 
 // ErrCodes rejects sending codes, which allow linking the account, to a new receiver.
 var ErrCodes = errors.New("pairing codes may not be sent to a new receiver")
@@ -155,4 +143,6 @@ func (r Rules) checkURL(field, raw string) error {
 	return nil
 }
 
-func invalid(field, rule string) error { return &RuleError{field, rule} }
+func invalid(field, rule string) error {
+	return &event.RuleError{Field: field, Rule: rule, Kind: ErrInvalid}
+}

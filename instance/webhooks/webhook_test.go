@@ -87,7 +87,7 @@ func TestABadWebhookIsRefusedAndChangesNothing(t *testing.T) {
 		"refused address": {WebhookChange{URL: new("http://169.254.169.254/")}, "url"},
 	} {
 		_, err := r.e.PutWebhook(bg, id, c.change)
-		var rule *RuleError
+		var rule *event.RuleError
 		if !errors.Is(err, ErrInvalid) || !errors.As(err, &rule) || rule.Field != c.field {
 			t.Errorf("%s: %v", name, err)
 		}
