@@ -107,7 +107,7 @@ func (a *Archive) storeEarly(src publish.Source, found int64, waiting []earlyRec
 			return nil // deleted in the meantime
 		}
 		for i, w := range waiting {
-			u := storedUpdate{w.receipt.Status, receiptTime(tx, w.receipt)}
+			u := StoredUpdate{w.receipt.Status, receiptTime(tx, w.receipt)}
 			if err := putUpdate(tx, src.ID, found, u); err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 // Exported is a stored message with its updates, for another file.
 type Exported struct {
 	Message json.RawMessage `json:"message"`
-	Updates []storedUpdate  `json:"updates,omitempty"`
+	Updates []StoredUpdate  `json:"updates,omitempty"`
 }
 
 // ExportContacts calls fn for each contact of an instance until fn returns an error. It
@@ -36,11 +36,7 @@ func (a *Archive) ExportMessages(id int64, fn func(Exported) error) error {
 		if err != nil && !errors.Is(err, store.ErrDamaged) {
 			return err
 		}
-		m := Exported{Message: raw}
-		for _, u := range updates {
-			m.Updates = append(m.Updates, storedUpdate(u))
-		}
-		return fn(m)
+		return fn(Exported{Message: raw, Updates: updates})
 	})
 }
 

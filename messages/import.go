@@ -13,13 +13,7 @@ import (
 // Imported is a message of another program with its updates.
 type Imported struct {
 	Message event.Message
-	Updates []ImportedUpdate
-}
-
-// ImportedUpdate is one update of a message.
-type ImportedUpdate struct {
-	Status event.UpdateStatus
-	At     event.Time
+	Updates []StoredUpdate
 }
 
 // ImportContact stores a contact of an instance in the caller's transaction. It skips one
@@ -75,13 +69,13 @@ func Import(tx *store.Tx, id int64, all []Imported) error {
 	return index.write(tx)
 }
 
-func importUpdates(tx *store.Tx, message []byte, all []ImportedUpdate) error {
+func importUpdates(tx *store.Tx, message []byte, all []StoredUpdate) error {
 	for _, u := range all {
 		n, err := tx.NextID(messageUpdates)
 		if err != nil {
 			return err
 		}
-		if err := store.PutJSON(tx, messageUpdates, store.Key(message, n), storedUpdate(u)); err != nil {
+		if err := store.PutJSON(tx, messageUpdates, store.Key(message, n), u); err != nil {
 			return err
 		}
 	}

@@ -62,7 +62,7 @@ type Stored struct {
 	Updates []StoredUpdate `json:"messageUpdates" doc:"Its status updates, oldest first."`
 }
 
-// StoredUpdate is one update of a stored message.
+// StoredUpdate is one update of a message, and its record in the message_update bucket.
 type StoredUpdate struct {
 	Status event.UpdateStatus `json:"status" doc:"The status of the message." example:"delivered"`
 	At     event.Time         `json:"dateTime"`

@@ -99,7 +99,7 @@ func TestStoredsAreSelectedByEachFilter(t *testing.T) {
 	image := r.stores(id, picture)
 	for _, s := range []event.UpdateStatus{"sent", "read", "delivered"} {
 		err := r.s.Update(bg, func(tx *store.Tx) error {
-			_, err := addUpdate(tx, id, "MINE", storedUpdate{s, event.At(time.Now())})
+			_, err := addUpdate(tx, id, "MINE", StoredUpdate{s, event.At(time.Now())})
 			return err
 		})
 		if err != nil {

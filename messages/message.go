@@ -56,12 +56,6 @@ type keptMessage struct {
 	History            bool             `json:"history,omitempty"`
 }
 
-// storedUpdate is the record in the message_update bucket.
-type storedUpdate struct {
-	Status event.UpdateStatus `json:"status"`
-	At     event.Time         `json:"dateTime"`
-}
-
 // StoreMessage stores m for an instance in the caller's transaction unless a message with
 // that key is stored, and returns the id of the stored one. A damaged message counts as
 // not stored. A history message becomes the live one.
@@ -185,7 +179,7 @@ func chatOf(m *event.Message) string {
 
 // addUpdate stores an update of the message with that key id and returns the message's
 // internal id, 0 if no such message is stored.
-func addUpdate(tx *store.Tx, instance int64, keyID string, u storedUpdate) (int64, error) {
+func addUpdate(tx *store.Tx, instance int64, keyID string, u StoredUpdate) (int64, error) {
 	id, err := findMessage(tx, instance, keyID)
 	if err != nil || id == 0 {
 		return 0, err
@@ -194,7 +188,7 @@ func addUpdate(tx *store.Tx, instance int64, keyID string, u storedUpdate) (int6
 }
 
 // putUpdate stores an update of a stored message.
-func putUpdate(tx *store.Tx, instance, id int64, u storedUpdate) error {
+func putUpdate(tx *store.Tx, instance, id int64, u StoredUpdate) error {
 	n, err := tx.NextID(messageUpdates)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (a *Archive) updateMessages(ctx context.Context, src publish.Source, w *pub
 		missing = nil
 		at := receiptTime(tx, receipt)
 		for _, keyID := range keyIDs {
-			n, err := addUpdate(tx, src.ID, keyID, storedUpdate{receipt.Status, at})
+			n, err := addUpdate(tx, src.ID, keyID, StoredUpdate{receipt.Status, at})
 			if err != nil {
 				return err
 			}

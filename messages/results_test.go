@@ -177,7 +177,7 @@ func BenchmarkResults(b *testing.B) {
 					return err
 				}
 				for _, status := range []event.UpdateStatus{event.StatusDelivered, event.StatusRead} {
-					if err := putUpdate(tx, id, stored, storedUpdate{status, event.At(sentAt)}); err != nil {
+					if err := putUpdate(tx, id, stored, StoredUpdate{status, event.At(sentAt)}); err != nil {
 						return err
 					}
 				}

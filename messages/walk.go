@@ -273,11 +273,11 @@ func (w *messageWalk) places(tx *store.Tx) (all [][]byte, err error) {
 func updatesOf(tx *store.Tx, instance, id int64) ([]StoredUpdate, error) {
 	all := []StoredUpdate{}
 	err := tx.Scan(messageUpdates, store.Range{Prefix: store.Key(instance, id)}, func(k, v []byte) (bool, error) {
-		var u storedUpdate
+		var u StoredUpdate
 		if err := json.Unmarshal(v, &u); err != nil {
 			return true, tx.Unreadable(messageUpdates, k, err)
 		}
-		all = append(all, StoredUpdate(u))
+		all = append(all, u)
 		return true, nil
 	})
 	return all, err

@@ -147,7 +147,7 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 			return nil // of a message that is left out, or of another group
 		}
 		m := &of.account.Import.Messages[of.message]
-		m.Updates = append(m.Updates, messages.ImportedUpdate{Status: updateStatus(r.Text("status")), At: event.At(r.Time("dateTime"))})
+		m.Updates = append(m.Updates, messages.StoredUpdate{Status: updateStatus(r.Text("status")), At: event.At(r.Time("dateTime"))})
 		return r.Err()
 	})
 }
