@@ -182,7 +182,7 @@ func (r *Registry) importSettings(tx *store.Tx, in *Import, id int64) error {
 func Names(path string, buckets []schema.Bucket) (map[string]int64, error) {
 	names := map[string]int64{}
 	err := store.ScanFile(path, buckets, instanceName, func(k, v []byte) error {
-		names[string(k)] = number(v)
+		names[string(k)] = store.Number(v)
 		return nil
 	})
 	return names, err

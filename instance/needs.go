@@ -43,7 +43,7 @@ func readableProxy(_ *schema.Lookup, key, _ []byte) schema.Need {
 var errID = errors.New("the record is not that of its key")
 
 func decodeInstance(key, value []byte) (r Record, err error) {
-	if err = json.Unmarshal(value, &r); err == nil && (r.ID != number(key) || r.Name == "") {
+	if err = json.Unmarshal(value, &r); err == nil && (r.ID != store.Number(key) || r.Name == "") {
 		err = errID
 	}
 	return r, err
@@ -70,7 +70,7 @@ func nameToInstance(look *schema.Lookup, key, value []byte) schema.Need {
 	}
 	if !look.Has(instances, value) {
 		n.Value, _ = json.Marshal(Record{
-			ID: number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
+			ID: store.Number(value), Name: string(key), Status: event.Disconnected, ExternalAttributes: event.Attributes("{}"),
 			LastError: "its record was lost and restored: issue a new token", CreatedAt: event.At(time.Now()), UpdatedAt: event.At(time.Now()),
 		})
 	}

@@ -75,7 +75,7 @@ func ProxiesIn(path string, buckets []schema.Bucket) ([]SharedProxy, error) {
 	err := store.ScanFile(path, buckets, instances, func(k, v []byte) error {
 		var rec Record
 		if json.Unmarshal(v, &rec) == nil && !rec.HasMoved() {
-			names[number(k)] = rec.Name
+			names[store.Number(k)] = rec.Name
 		}
 		return nil
 	})
@@ -85,7 +85,7 @@ func ProxiesIn(path string, buckets []schema.Bucket) ([]SharedProxy, error) {
 	all := shared{}
 	err = store.ScanFile(path, buckets, proxies, func(k, v []byte) error {
 		var p storedProxy
-		name, there := names[number(k)]
+		name, there := names[store.Number(k)]
 		if !there || json.Unmarshal(v, &p) != nil || checkUses(p.For) != nil {
 			return nil
 		}

@@ -3,7 +3,6 @@ package instance
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -460,11 +459,4 @@ func (r *Registry) tellChange(id int64, name string, gone bool) {
 	if r.open && r.cfg.OnChange != nil {
 		r.cfg.OnChange(id, name, gone)
 	}
-}
-
-func number(b []byte) int64 {
-	if len(b) != 8 {
-		return 0
-	}
-	return int64(binary.BigEndian.Uint64(b))
 }

@@ -35,7 +35,7 @@ func toUpload(_ *schema.Lookup, key, value []byte) schema.Need {
 		need.Key = value
 		need.Is = func(raw []byte) bool {
 			var u Upload
-			return json.Unmarshal(raw, &u) != nil || u.Number == number(key)
+			return json.Unmarshal(raw, &u) != nil || u.Number == store.Number(key)
 		}
 	case len(key) == 16 && len(value) >= 8:
 		need.Key = slices.Concat(value[:8], key)

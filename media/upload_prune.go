@@ -26,7 +26,7 @@ func (l *Library) some(want func(tx *store.Tx, r indexRow, v []byte) bool) (rows
 			if len(k) != 16 || len(v) < 8 {
 				return true, nil // the index by number
 			}
-			if r := (indexRow{number(v[:8]), uuid.UUID(k)}); want(tx, r, v) {
+			if r := (indexRow{store.Number(v[:8]), uuid.UUID(k)}); want(tx, r, v) {
 				rows = append(rows, r)
 			}
 			return len(rows) < pruneStep, nil
@@ -71,7 +71,7 @@ func (l *Library) pastShown() (old []indexRow, next time.Time, err error) {
 			if len(k) != 16 || len(v) < 8 {
 				return true, nil
 			}
-			r := indexRow{number(v[:8]), uuid.UUID(k)}
+			r := indexRow{store.Number(v[:8]), uuid.UUID(k)}
 			u, err := upload(tx, r.instance, r.key)
 			switch {
 			case errors.Is(err, ErrNotFound), errors.Is(err, store.ErrDamaged), err == nil && u.Expired(tx.Now().Add(-Shown)):

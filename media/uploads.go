@@ -2,7 +2,6 @@ package media
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -132,7 +131,7 @@ func locate(tx *store.Tx, id string) (instance int64, key uuid.UUID, err error) 
 		if err != nil || len(v) != 8+len(key) {
 			return 0, key, errors.Join(err, ErrNotFound)
 		}
-		return number(v[:8]), uuid.UUID(v[8:]), nil
+		return store.Number(v[:8]), uuid.UUID(v[8:]), nil
 	}
 	if key, err = uuid.Parse(id); err != nil || len(id) != len(key.String()) {
 		return 0, key, ErrNotFound
@@ -141,7 +140,7 @@ func locate(tx *store.Tx, id string) (instance int64, key uuid.UUID, err error) 
 	if err != nil || len(v) < 8 {
 		return 0, key, errors.Join(err, ErrNotFound)
 	}
-	return number(v[:8]), key, nil
+	return store.Number(v[:8]), key, nil
 }
 
 func upload(tx *store.Tx, instance int64, key uuid.UUID) (Upload, error) {
@@ -227,11 +226,4 @@ func fits(made event.Uploaded, wanted event.MediaKind) bool {
 	video := func(k event.MediaKind) bool { return k == event.MediaVideo || k == event.MediaPTV }
 	alike := audio(made.Kind) && audio(wanted) || video(made.Kind) && video(wanted)
 	return made.Kind == wanted || alike && slices.Contains(accepted(wanted), made.MimeType)
-}
-
-func number(b []byte) int64 {
-	if len(b) != 8 {
-		return 0
-	}
-	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // as it was written
 }

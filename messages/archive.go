@@ -3,7 +3,6 @@ package messages
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"log/slog"
 	"sync"
@@ -147,11 +146,4 @@ func Forget(tx *store.Tx, instance int64) (err error) {
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-func number(b []byte) int64 {
-	if len(b) != 8 {
-		return 0
-	}
-	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // ids count from 1
 }

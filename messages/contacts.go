@@ -176,7 +176,7 @@ func contactByJID(tx *store.Tx, instance int64, jid string) (*Contact, error) {
 	if raw == nil || err != nil {
 		return nil, unlessDamaged(err)
 	}
-	id := number(raw)
+	id := store.Number(raw)
 	c, _, err := store.GetJSON[Contact](tx, contacts, store.Key(instance, id))
 	if err := unlessDamaged(err); err != nil {
 		return nil, err

@@ -50,7 +50,7 @@ func exportAll(s *store.Store, bucket string, id int64, fn func(tx *store.Tx, nu
 			return tx.Scan(bucket, store.Range{Prefix: store.Key(id), From: from, Limit: exportStep}, func(k, raw []byte) (bool, error) {
 				n++
 				from = append(k, 0)
-				return true, fn(tx, number(k[8:]), raw)
+				return true, fn(tx, store.Number(k[8:]), raw)
 			})
 		})
 		if err != nil {

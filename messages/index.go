@@ -29,7 +29,7 @@ func placeOf(m *event.Message) []byte {
 }
 
 // idAt returns the id of the message at a place.
-func idAt(place []byte) int64 { return number(place[max(0, len(place)-8):]) }
+func idAt(place []byte) int64 { return store.Number(place[max(0, len(place)-8):]) }
 
 // Values of the index say whether a message is the account's own. They are empty in files
 // written before the index had values.
@@ -137,9 +137,9 @@ func (a *Archive) indexSome(ctx context.Context, from []byte) (next []byte, err 
 				next = k
 				return false, nil
 			}
-			if m, err := message(tx, number(k[:8]), number(k[8:])); err == nil {
+			if m, err := message(tx, store.Number(k[:8]), store.Number(k[8:])); err == nil {
 				m.Content = nil
-				rows = append(rows, row{number(k[:8]), m})
+				rows = append(rows, row{store.Number(k[:8]), m})
 			}
 			return true, nil
 		})

@@ -74,7 +74,7 @@ func (a *Archive) storeMessage(tx *store.Tx, instance int64, m *event.Message, e
 		return 0, false, err
 	}
 	if known != nil {
-		if old, err := message(tx, instance, number(known)); err == nil {
+		if old, err := message(tx, instance, store.Number(known)); err == nil {
 			if !old.History || m.History {
 				return old.ID, true, nil
 			}
@@ -202,7 +202,7 @@ func findMessage(tx *store.Tx, instance int64, keyID string) (found int64, err e
 	var ids []int64
 	prefix := store.Key(instance, keyID, byte(0))
 	err = tx.Scan(messageKeys, store.Range{Prefix: prefix, Limit: 8}, func(_, v []byte) (bool, error) {
-		ids = append(ids, number(v))
+		ids = append(ids, store.Number(v))
 		return true, nil
 	})
 	if err != nil || len(ids) == 0 {
@@ -227,7 +227,7 @@ const sharedID = 64
 func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err error) {
 	r := store.Range{Prefix: store.Key(instance, keyID, byte(0)), Limit: sharedID}
 	err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
-		m, err := message(tx, instance, number(v))
+		m, err := message(tx, instance, store.Number(v))
 		if err != nil {
 			return true, nil //nolint:nilerr // a damaged message counts as not stored
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"postern/event"
+	"postern/store"
 	"postern/store/schema"
 )
 
@@ -41,11 +42,11 @@ func messageNeeds(look *schema.Lookup) schema.Needs {
 }
 
 func toKeyID(_ *schema.Lookup, key []byte, m *event.Message) schema.Need {
-	return schema.Need{Bucket: messageKeys, Key: messageKey(number(key[:8]), m), Value: key[8:], Why: "receipts do not find a message, and it may be stored twice"}
+	return schema.Need{Bucket: messageKeys, Key: messageKey(store.Number(key[:8]), m), Value: key[8:], Why: "receipts do not find a message, and it may be stored twice"}
 }
 
 func toChat(_ *schema.Lookup, key []byte, m *event.Message) schema.Need {
-	return schema.Need{Bucket: messageChats, Key: chatKey(number(key[:8]), m), Value: whose(m), Why: "a message is not listed in its chat"}
+	return schema.Need{Bucket: messageChats, Key: chatKey(store.Number(key[:8]), m), Value: whose(m), Why: "a message is not listed in its chat"}
 }
 
 // messageIs returns a check that a stored message satisfies ok.
@@ -61,7 +62,7 @@ func keyToMessage(_ *schema.Lookup, key, value []byte) schema.Need {
 	n := schema.Need{Why: "a key id has no message"}
 	if len(value) == 8 && len(key) >= 8 {
 		n.Bucket, n.Key = messages, slices.Concat(key[:8], value)
-		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(number(key[:8]), m), key) })
+		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(messageKey(store.Number(key[:8]), m), key) })
 	}
 	return n
 }
@@ -71,7 +72,7 @@ func chatToMessage(_ *schema.Lookup, key, _ []byte) schema.Need {
 	n := schema.Need{Why: "a chat lists a missing message"}
 	if len(key) >= 16 {
 		n.Bucket, n.Key = messages, slices.Concat(key[:8], key[len(key)-8:])
-		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(number(key[:8]), m), key) })
+		n.Is = messageIs(func(m *event.Message) bool { return bytes.Equal(chatKey(store.Number(key[:8]), m), key) })
 	}
 	return n
 }

@@ -48,7 +48,7 @@ func (a *Archive) pruneAll(before time.Time) (oldest time.Time, err error) {
 func (a *Archive) nextWithMessages(id int64) (next int64, err error) {
 	err = a.cfg.Store.View(func(tx *store.Tx) error {
 		return tx.Walk(messages, store.Range{From: store.Key(id + 1), Limit: 1}, func(k []byte) (bool, error) {
-			next = number(k[:min(8, len(k))])
+			next = store.Number(k[:min(8, len(k))])
 			return false, nil
 		})
 	})

@@ -60,6 +60,14 @@ func appendWhole(k []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(k, uint64(n))
 }
 
+// Number returns the number that Key made of an integer, 0 if b has another length.
+func Number(b []byte) int64 {
+	if len(b) != 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}
+
 // after returns the smallest key that is greater than every key with the
 // prefix, or nil when there is none.
 func after(prefix []byte) []byte {

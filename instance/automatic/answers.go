@@ -59,7 +59,7 @@ func answeredAt(tx *store.Tx, key []byte) (time.Time, error) {
 	if err != nil || len(raw) != 8 {
 		return time.Time{}, err
 	}
-	return time.UnixMilli(number(raw)), nil
+	return time.UnixMilli(store.Number(raw)), nil
 }
 
 // forgetAnswers removes the expired records of an instance, leaving the callers of one
@@ -67,7 +67,7 @@ func answeredAt(tx *store.Tx, key []byte) (time.Time, error) {
 func forgetAnswers(tx *store.Tx, id int64, now time.Time) error {
 	var stale [][]byte
 	err := tx.Scan(callAnswers, store.Range{Prefix: store.Key(id), Limit: staleAnswers}, func(k, v []byte) (bool, error) {
-		if since := now.Sub(time.UnixMilli(number(v))); since >= answerPause || since <= -answerPause {
+		if since := now.Sub(time.UnixMilli(store.Number(v))); since >= answerPause || since <= -answerPause {
 			stale = append(stale, k)
 		}
 		return true, nil

@@ -1,7 +1,6 @@
 package automatic
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"postern/store"
@@ -28,12 +27,4 @@ func Forget(tx *store.Tx, instance int64) (err error) {
 		err = errors.Join(err, e)
 	}
 	return err
-}
-
-// number returns the big-endian number in b, 0 if it has another length.
-func number(b []byte) int64 {
-	if len(b) != 8 {
-		return 0
-	}
-	return int64(binary.BigEndian.Uint64(b)) //nolint:gosec // written from an int64
 }

@@ -73,7 +73,7 @@ func (s *Scheduler) unsent(all []ending) (unsent []instance.Unsent, sizes []int,
 		for _, e := range all {
 			id := uuid.UUID(e.deadline[16:])
 			u, size := instance.Unsent{Scheduled: id.String(), Err: e.err}, 0
-			w, err := read(tx, number(e.deadline[:8]), id)
+			w, err := read(tx, store.Number(e.deadline[:8]), id)
 			switch {
 			case err == nil:
 				u.To, u.Attributes, u.RequestID, size = w.Out.To, w.Attributes, w.RequestID, w.pieces()
@@ -121,7 +121,7 @@ func (s *Scheduler) endBegun() error {
 	err := s.cfg.Store.View(func(tx *store.Tx) error {
 		clear(left)
 		return tx.Scan(begun, store.Range{}, func(k, _ []byte) (bool, error) {
-			of := number(k[:8])
+			of := store.Number(k[:8])
 			e := ending{begun: true, err: fmt.Errorf("%w: the program stopped while the message was being sent", event.ErrOutcomeUnknown)}
 			e.deadline = lateKey(of, uuid.UUID(k[8:]), 0)
 			w, err := read(tx, of, uuid.UUID(k[8:]))
@@ -182,7 +182,7 @@ func (s *Scheduler) fillLanes() error {
 		for from := store.Key(int64(0)); ; {
 			of := int64(-1)
 			err := tx.Walk(sends, store.Range{From: from}, func(k []byte) (bool, error) {
-				of = number(k[:8])
+				of = store.Number(k[:8])
 				return false, nil
 			})
 			if err != nil || of < 0 {

@@ -73,7 +73,7 @@ func (s *Scheduler) pastDeadline(l *lane, now time.Time) (over []ending, next ti
 			if tx.Has(begun, sendKey(k)) {
 				return true, nil
 			}
-			if at := time.UnixMilli(number(k[8:16])); at.After(now) {
+			if at := time.UnixMilli(store.Number(k[8:16])); at.After(now) {
 				next = at
 				return false, nil
 			}
@@ -89,7 +89,7 @@ func (s *Scheduler) pastDeadline(l *lane, now time.Time) (over []ending, next ti
 
 func tooLate(deadline []byte) error {
 	at := timeOf(uuid.UUID(deadline[16:]))
-	return fmt.Errorf("%w: it was due at %s, and could not leave until %s", event.ErrTooLate, event.At(at), event.At(time.UnixMilli(number(deadline[8:16]))))
+	return fmt.Errorf("%w: it was due at %s, and could not leave until %s", event.ErrTooLate, event.At(at), event.At(time.UnixMilli(store.Number(deadline[8:16]))))
 }
 
 // launch begins the due sends of a lane that may leave, and returns when to look again.

@@ -37,7 +37,7 @@ func Buckets() []schema.Bucket {
 // toLate is the reference of a send to its deadline.
 func toLate(_ *schema.Lookup, key []byte, r record) schema.Need {
 	id := uuid.UUID(key[8:])
-	return schema.Need{Bucket: late, Key: lateKey(number(key[:8]), id, r.LateMax), Value: []byte{}, Why: "a scheduled send that is too late is not reported"}
+	return schema.Need{Bucket: late, Key: lateKey(store.Number(key[:8]), id, r.LateMax), Value: []byte{}, Why: "a scheduled send that is too late is not reported"}
 }
 
 // lateToSend is the reference of a deadline to its send.
@@ -99,7 +99,7 @@ func read(tx *store.Tx, instance int64, id uuid.UUID) (*waiting, error) {
 // decode is read for a scanned record. If it cannot be read, the error wraps
 // store.ErrDamaged.
 func decode(tx *store.Tx, key, value []byte) (*waiting, error) {
-	w := &waiting{instance: number(key[:8]), id: uuid.UUID(key[8:])}
+	w := &waiting{instance: store.Number(key[:8]), id: uuid.UUID(key[8:])}
 	if err := json.Unmarshal(value, &w.record); err != nil {
 		return nil, tx.Unreadable(sends, key, err)
 	}
@@ -143,5 +143,3 @@ func newID(at, accepted time.Time) (id uuid.UUID) {
 func timeOf(id uuid.UUID) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(id[:8]) >> 16)).UTC() //nolint:gosec // 48 bits
 }
-
-func number(b []byte) int64 { return int64(binary.BigEndian.Uint64(b)) } //nolint:gosec // as it was written
