@@ -53,11 +53,16 @@ type Attributes json.RawMessage
 
 // MarshalJSON writes the object, or {}.
 func (a Attributes) MarshalJSON() ([]byte, error) {
-	t := bytes.TrimSpace(a)
-	if len(t) < 2 || t[0] != '{' || !json.Valid(t) {
+	if !IsObject(a) {
 		return []byte("{}"), nil
 	}
-	return t, nil
+	return bytes.TrimSpace(a), nil
+}
+
+// IsObject reports whether raw is a JSON object.
+func IsObject(raw []byte) bool {
+	t := bytes.TrimSpace(raw)
+	return len(t) > 0 && t[0] == '{' && json.Valid(t)
 }
 
 // UnmarshalJSON keeps the bytes as they are.

@@ -126,15 +126,10 @@ func (n *New) check() error {
 	if nesting.Check(n.ExternalAttributes) != nil {
 		return tooDeep("externalAttributes")
 	}
-	if len(bytes.TrimSpace(n.ExternalAttributes)) > 0 && !isObject(n.ExternalAttributes) {
+	if len(bytes.TrimSpace(n.ExternalAttributes)) > 0 && !event.IsObject(n.ExternalAttributes) {
 		return invalid("externalAttributes", "must be a JSON object")
 	}
 	return nil
-}
-
-func isObject(raw json.RawMessage) bool {
-	t := bytes.TrimSpace(raw)
-	return len(t) > 0 && t[0] == '{' && json.Valid(t)
 }
 
 // tooDeep is an event.RuleError that wraps nesting.ErrTooDeep.

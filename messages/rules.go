@@ -1,7 +1,6 @@
 package messages
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,7 +52,7 @@ func checkObject(field string, raw json.RawMessage) error {
 	if nesting.Check(raw) != nil {
 		return &event.RuleError{Field: field, Rule: fmt.Sprintf("nests objects and arrays more than %d deep", nesting.Max), Kind: nesting.ErrTooDeep}
 	}
-	if len(raw) > 0 && string(raw) != "null" && !isObject(raw) {
+	if len(raw) > 0 && string(raw) != "null" && !event.IsObject(raw) {
 		return invalid(field, "must be a JSON object")
 	}
 	return nil
@@ -65,9 +64,4 @@ func knownStatus(s event.UpdateStatus) bool {
 		return true
 	}
 	return false
-}
-
-func isObject(raw json.RawMessage) bool {
-	t := bytes.TrimSpace(raw)
-	return len(t) > 0 && t[0] == '{' && json.Valid(t)
 }
