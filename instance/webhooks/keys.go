@@ -18,10 +18,11 @@ import (
 // changed: the URL of its webhook, or one of its endpoints. A change of options counts
 // for all endpoints.
 type KeyReceiver struct {
-	InstanceID int64
-	Target     event.Target
-	EndpointID string // if an endpoint
-	URL        string // without query
+	InstanceID   int64        `json:"instanceId" doc:"The instance whose events it receives." example:"1"`
+	InstanceName string       `json:"instanceName" doc:"The name of that instance." example:"$name"` // empty in this package
+	Target       event.Target `json:"target" doc:"The instance's webhook, or an endpoint of its options." example:"webhook" rules:"enum=webhook|endpoint"`
+	EndpointID   string       `json:"endpointId,omitempty" doc:"The endpoint's id; absent for the webhook." example:"crm"`
+	URL          string       `json:"url" doc:"Where it goes, without the query." example:"https://example.org/hook"`
 }
 
 // OfKey returns the enabled receivers that a scoped key last changed, by instance.
@@ -39,12 +40,12 @@ func (d *Directory) OfKey(key uuid.UUID) (all []KeyReceiver) {
 
 func (s *Scope) ofKey(key uuid.UUID) (all []KeyReceiver) {
 	if hook := s.webhook.Load(); hook != nil && hook.Enabled && hook.Key == key {
-		all = append(all, KeyReceiver{s.id, event.TargetWebhook, "", delivery.ShownURL(hook.URL)})
+		all = append(all, KeyReceiver{InstanceID: s.id, Target: event.TargetWebhook, URL: delivery.ShownURL(hook.URL)})
 	}
 	if o := s.chosen(); o.Key == key {
 		for i := range o.Endpoints {
 			if p := &o.Endpoints[i]; p.Enabled {
-				all = append(all, KeyReceiver{s.id, event.TargetEndpoint, p.ID, delivery.ShownURL(p.URL)})
+				all = append(all, KeyReceiver{InstanceID: s.id, Target: event.TargetEndpoint, EndpointID: p.ID, URL: delivery.ShownURL(p.URL)})
 			}
 		}
 	}
