@@ -51,8 +51,6 @@ type Image struct {
 	weak     bool   // pairs of the LID map do not replace known ones
 }
 
-type lidPair struct{ lid, pn string }
-
 // NewImage returns an image of a device with only its credentials. The error names the
 // field and its rule.
 func NewImage(c Credentials) (*Image, error) {
@@ -180,60 +178,17 @@ func (c *Container) StoreTx(tx *store.Tx, instance int64, i *Image) error {
 			return err
 		}
 	}
-	if err := i.storePairs(tx); err != nil {
+	if err := storePairs(tx, i.pairs, i.weak); err != nil {
 		return err
 	}
 	return x.put(nextPreKeyKey, store.Key(i.nextID))
-}
-
-// storePairs is putMapping for all pairs, in key order.
-func (i *Image) storePairs(tx *store.Tx) error {
-	changes := map[string][]byte{} // nil: removed
-	get := func(key []byte) ([]byte, error) {
-		if v, changed := changes[string(key)]; changed {
-			return v, nil
-		}
-		return tx.Get(lidBucket, key)
-	}
-	for _, p := range i.pairs {
-		oldLID, err := get(pnKey(p.pn))
-		if err != nil {
-			return err
-		}
-		oldPN, err := get(lidKey(p.lid))
-		if err != nil {
-			return err
-		}
-		if i.weak && (oldLID != nil || oldPN != nil) {
-			continue
-		}
-		if oldLID != nil {
-			changes[string(lidKey(string(oldLID)))] = nil
-		}
-		if oldPN != nil {
-			changes[string(pnKey(string(oldPN)))] = nil
-		}
-		changes[string(lidKey(p.lid))], changes[string(pnKey(p.pn))] = []byte(p.pn), []byte(p.lid)
-	}
-	for _, k := range slices.Sorted(maps.Keys(changes)) {
-		var err error
-		if v := changes[k]; v == nil {
-			err = tx.Delete(lidBucket, []byte(k))
-		} else {
-			err = tx.Put(lidBucket, []byte(k), v)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Learn adds the pairs of a stored image to the LID map.
 func (c *Container) Learn(i *Image) {
 	c.lids.change.Lock()
 	defer c.lids.change.Unlock()
-	c.lids.take(i)
+	c.lids.learn(i.pairs, i.weak)
 }
 
 // Receive calls commit, which stores an image by StoreTx, and then adds its pairs. No
@@ -242,26 +197,13 @@ func (c *Container) Receive(i *Image, commit func() error) error {
 	c.lids.change.Lock()
 	err := commit()
 	if err == nil {
-		c.lids.take(i)
+		c.lids.learn(i.pairs, i.weak)
 	}
 	c.lids.change.Unlock()
 	if paired := c.lids.paired.Load(); err == nil && paired != nil {
 		(*paired)()
 	}
 	return err
-}
-
-// take is storePairs for the maps. The caller holds m.change.
-func (m *lidMap) take(i *Image) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range i.pairs {
-		_, lidKnown := m.pns[p.lid]
-		_, pnKnown := m.lids[p.pn]
-		if !i.weak || !lidKnown && !pnKnown {
-			m.set(p.lid, p.pn)
-		}
-	}
 }
 
 // SameDevice reports whether two instances have the keys of one device.

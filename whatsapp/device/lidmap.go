@@ -3,6 +3,8 @@ package device
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -59,80 +61,94 @@ func (m *lidMap) PutManyLIDMappings(ctx context.Context, mappings []wastore.LIDM
 	if len(fresh) == 0 {
 		return nil
 	}
-	err := m.store.Update(ctx, func(tx *store.Tx) error {
-		for _, p := range fresh {
-			if err := putMapping(tx, p.LID.User, p.PN.User); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
+	if err := m.store.Update(ctx, func(tx *store.Tx) error { return storePairs(tx, fresh, false) }); err != nil {
 		return fmt.Errorf("device: store LID mappings: %w", err)
 	}
-	m.learn(fresh)
+	m.learn(fresh, false)
 	if fn := m.paired.Load(); fn != nil {
 		(*fn)()
 	}
 	return nil
 }
 
-func (m *lidMap) learn(fresh []wastore.LIDMapping) {
+// learn is storePairs for the maps. The caller holds m.change.
+func (m *lidMap) learn(pairs []lidPair, weak bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, p := range fresh {
-		m.set(p.LID.User, p.PN.User)
+	for _, p := range pairs {
+		oldPN, lidKnown := m.pns[p.lid]
+		oldLID, pnKnown := m.lids[p.pn]
+		if weak && (lidKnown || pnKnown) {
+			continue
+		}
+		if pnKnown {
+			delete(m.pns, oldLID)
+		}
+		if lidKnown {
+			delete(m.lids, oldPN)
+		}
+		m.lids[p.pn], m.pns[p.lid] = p.lid, p.pn
 	}
 }
 
 // unknown returns the pairs from the first one on that changes something: later ones
 // may undo it.
-func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []wastore.LIDMapping) {
+func (m *lidMap) unknown(mappings []wastore.LIDMapping) (fresh []lidPair) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	for _, p := range mappings {
 		valid := p.LID.Server == types.HiddenUserServer && p.PN.Server == types.DefaultUserServer
 		if valid && (len(fresh) > 0 || m.lids[p.PN.User] != p.LID.User) {
-			fresh = append(fresh, p)
+			fresh = append(fresh, lidPair{p.LID.User, p.PN.User})
 		}
 	}
 	return fresh
 }
 
-// putMapping stores a pair and removes the previous pairs of either address.
-func putMapping(tx *store.Tx, lid, pn string) error {
-	oldLID, err := tx.Get(lidBucket, pnKey(pn))
-	if err != nil {
-		return err
-	}
-	oldPN, err := tx.Get(lidBucket, lidKey(lid))
-	if err != nil {
-		return err
-	}
-	if oldLID != nil {
-		err = tx.Delete(lidBucket, lidKey(string(oldLID)))
-	}
-	if oldPN != nil && err == nil {
-		err = tx.Delete(lidBucket, pnKey(string(oldPN)))
-	}
-	if err == nil {
-		err = tx.Put(lidBucket, lidKey(lid), []byte(pn))
-	}
-	if err == nil {
-		err = tx.Put(lidBucket, pnKey(pn), []byte(lid))
-	}
-	return err
-}
+type lidPair struct{ lid, pn string }
 
-// set is putMapping for the maps. The caller holds m.mu.
-func (m *lidMap) set(lid, pn string) {
-	if old, ok := m.lids[pn]; ok {
-		delete(m.pns, old)
+// storePairs stores pairs, in key order, and removes the previous pairs of their
+// addresses. A weak pair is skipped if either address has one.
+func storePairs(tx *store.Tx, pairs []lidPair, weak bool) error {
+	changes := map[string][]byte{} // nil: removed
+	get := func(key []byte) ([]byte, error) {
+		if v, changed := changes[string(key)]; changed {
+			return v, nil
+		}
+		return tx.Get(lidBucket, key)
 	}
-	if old, ok := m.pns[lid]; ok {
-		delete(m.lids, old)
+	for _, p := range pairs {
+		oldLID, err := get(pnKey(p.pn))
+		if err != nil {
+			return err
+		}
+		oldPN, err := get(lidKey(p.lid))
+		if err != nil {
+			return err
+		}
+		if weak && (oldLID != nil || oldPN != nil) {
+			continue
+		}
+		if oldLID != nil {
+			changes[string(lidKey(string(oldLID)))] = nil
+		}
+		if oldPN != nil {
+			changes[string(pnKey(string(oldPN)))] = nil
+		}
+		changes[string(lidKey(p.lid))], changes[string(pnKey(p.pn))] = []byte(p.pn), []byte(p.lid)
 	}
-	m.lids[pn], m.pns[lid] = lid, pn
+	for _, k := range slices.Sorted(maps.Keys(changes)) {
+		var err error
+		if v := changes[k]; v == nil {
+			err = tx.Delete(lidBucket, []byte(k))
+		} else {
+			err = tx.Put(lidBucket, []byte(k), v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // GetPNForLID returns the empty JID if the number is unknown. The answer has the device
