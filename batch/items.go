@@ -10,6 +10,7 @@ import (
 	"postern/batch/mailing"
 	"postern/batch/paging"
 	"postern/batch/record"
+	"postern/event"
 	"postern/store"
 )
 
@@ -82,7 +83,7 @@ func (b *full) attempt(position, number int, a record.Attempt) Attempt {
 	shown := Attempt{
 		ID: record.AttemptID(item, number), BatchID: b.id, BatchItemID: item, AttemptNumber: number,
 		InstanceID: a.Instance, InstanceName: b.spec.InstanceName(a.Instance), ClientMessageID: a.ClientID,
-		Status: a.Status, ErrorCode: stringPtr(a.Code), ErrorMessage: stringPtr(a.Error),
+		Status: a.Status, ErrorCode: event.OrNull(a.Code), ErrorMessage: event.OrNull(a.Error),
 		CreatedAt: milli(a.StartedAt), StartedAt: milli(a.StartedAt), FinishedAt: milliPtr(a.EndedAt),
 	}
 	if !b.message.Several() {
@@ -91,11 +92,11 @@ func (b *full) attempt(position, number int, a record.Attempt) Attempt {
 	for _, p := range a.Parts {
 		part := AttemptPart{Status: record.AttemptSuccess}
 		if !b.spec.Hides(p.Instance) {
-			part.WhatsAppMessageID = stringPtr(p.WhatsApp)
+			part.WhatsAppMessageID = event.OrNull(p.WhatsApp)
 		}
 		shown.Parts = append(shown.Parts, part)
 	}
-	shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: stringPtr(a.WhatsApp), ErrorCode: stringPtr(a.Code)})
+	shown.Parts = append(shown.Parts, AttemptPart{Status: a.Status, WhatsAppMessageID: event.OrNull(a.WhatsApp), ErrorCode: event.OrNull(a.Code)})
 	return shown
 }
 
@@ -125,10 +126,10 @@ func (b *full) attemptTotal(tx *store.Tx) (n int, atLeast bool, err error) {
 func (b *full) item(tx *store.Tx, position int, r record.Item) (Item, error) {
 	item := Item{
 		ID: record.ItemID(b.id, position), BatchID: b.id, Position: position,
-		RecipientInput: r.Input, NormalizedRecipient: r.Recipient(), RecipientJID: stringPtr(r.JID),
-		Status: r.ShownStatus(), ClientMessageID: stringPtr(r.ClientID), WhatsAppMessageID: stringPtr(r.WhatsApp),
+		RecipientInput: r.Input, NormalizedRecipient: r.Recipient(), RecipientJID: event.OrNull(r.JID),
+		Status: r.ShownStatus(), ClientMessageID: event.OrNull(r.ClientID), WhatsAppMessageID: event.OrNull(r.WhatsApp),
 		AttemptCount: r.Attempts, SelectedDelayMs: r.DelayMs,
-		LastErrorCode: stringPtr(r.Code), LastErrorMessage: stringPtr(r.Error),
+		LastErrorCode: event.OrNull(r.Code), LastErrorMessage: event.OrNull(r.Error),
 		CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(max(r.UpdatedAt, b.spec.CreatedAt)),
 		ProcessingStartedAt: milliPtr(r.StartedAt), FinishedAt: milliPtr(r.EndedAt),
 	}
@@ -140,7 +141,7 @@ func (b *full) item(tx *store.Tx, position int, r record.Item) (Item, error) {
 		return item, nil
 	}
 	if r.Instance != 0 {
-		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, stringPtr(b.spec.InstanceName(r.Instance))
+		item.SelectedInstanceID, item.SelectedInstanceName = &r.Instance, event.OrNull(b.spec.InstanceName(r.Instance))
 	}
 	if r.MessageID != 0 {
 		item.MessageID = &r.MessageID

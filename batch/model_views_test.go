@@ -86,12 +86,12 @@ func (m *modelBatch) fullEvent(kind event.Kind) event.BatchView {
 		ID: m.id.String(), Name: r.Name, Status: modelStatus[kind], Progress: m.percent(), Counts: m.counts(),
 		CreatedAt: event.At(m.spec.created), UpdatedAt: event.At(m.updated), NextRunAt: event.AtPtr(m.nextRun),
 		Schedule: r.Schedule, AutoResume: m.spec.auto, Options: r.Options, Message: r.Message,
-		OwnerUserID: m.spec.owner.String(), Instances: m.instances(), InterruptionReason: stringPtr(m.reason),
+		OwnerUserID: m.spec.owner.String(), Instances: m.instances(), InterruptionReason: event.OrNull(m.reason),
 		LastInterruptedAt: event.AtPtr(m.interrupted), LastRecoveredAt: event.AtPtr(m.recovered),
 	}
 	switch kind {
 	case event.BatchRecovered:
-		v.InterruptionReason = stringPtr(m.former)
+		v.InterruptionReason = event.OrNull(m.former)
 	case event.BatchStarted, event.BatchResumed:
 		v.StartedAt = event.At(m.began)
 	case event.BatchProgress:
@@ -168,7 +168,7 @@ func (m *modelBatch) view() View {
 		CompletedAt: event.AtPtr(m.completed), PausedAt: event.AtPtr(m.pausedAt), StoppedAt: event.AtPtr(m.stoppedAt),
 		InterruptedAt: event.AtPtr(m.interrupted), NextRunAt: event.AtPtr(next), Schedule: r.Schedule,
 		AutoResume: m.spec.auto, Options: r.Options, Message: messages, OwnerUserID: m.spec.owner, RetryOf: m.spec.retryOf,
-		Instances: m.instances(), InterruptionReason: stringPtr(m.reason),
+		Instances: m.instances(), InterruptionReason: event.OrNull(m.reason),
 		LastInterruptedAt: event.AtPtr(m.interrupted), LastRecoveredAt: event.AtPtr(m.recovered),
 		ExternalAttributes: event.Attributes(r.ExternalAttributes),
 	}
@@ -194,7 +194,7 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	for n, a := range i.tries {
 		v.Attempts[n] = Attempt{
 			ID: record.AttemptID(id, n+1), BatchID: m.id, BatchItemID: id, AttemptNumber: n + 1, InstanceID: a.instance,
-			InstanceName: instanceName(a.instance), ClientMessageID: a.id, Status: a.status, ErrorCode: stringPtr(a.code),
+			InstanceName: instanceName(a.instance), ClientMessageID: a.id, Status: a.status, ErrorCode: event.OrNull(a.code),
 			CreatedAt: event.At(a.began), StartedAt: event.At(a.began), FinishedAt: event.AtPtr(a.ended),
 		}
 		if m.spec.more > 0 {
@@ -218,13 +218,13 @@ func (m *modelBatch) item(at int) ItemWithAttempts {
 	}
 	last := i.tries[len(i.tries)-1]
 	if i.status == record.ItemPending {
-		v.LastErrorCode = stringPtr(last.code)
+		v.LastErrorCode = event.OrNull(last.code)
 		return v
 	}
 	name := instanceName(last.instance)
-	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, stringPtr(last.id)
+	v.SelectedInstanceID, v.SelectedInstanceName, v.ClientMessageID = &last.instance, &name, event.OrNull(last.id)
 	v.ProcessingStartedAt, v.FinishedAt = event.AtPtr(last.began), event.AtPtr(last.ended)
-	v.LastErrorCode = stringPtr(last.code)
+	v.LastErrorCode = event.OrNull(last.code)
 	if i.status == record.ItemSuccess {
 		v.WhatsAppMessageID, v.RecipientJID, v.MessageID = &last.id, &to, &i.message
 	}
@@ -236,7 +236,7 @@ func (m *modelBatch) parts(i modelItem, a modelTry) (all []AttemptPart) {
 	for _, p := range i.sent[:a.sent] {
 		all = append(all, AttemptPart{Status: record.AttemptSuccess, WhatsAppMessageID: &p.id})
 	}
-	last := AttemptPart{Status: a.status, ErrorCode: stringPtr(a.code)}
+	last := AttemptPart{Status: a.status, ErrorCode: event.OrNull(a.code)}
 	if a.status == record.AttemptSuccess {
 		last.WhatsAppMessageID = &a.id
 	}

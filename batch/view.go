@@ -52,12 +52,12 @@ func (b *full) payload(kind event.Kind, states []event.State, item *subject, int
 		Counts: counts(b.Counts), CreatedAt: milli(b.spec.CreatedAt), UpdatedAt: milli(b.UpdatedAt),
 		NextRunAt: milliPtr(b.NextRunAt), Schedule: b.spec.Schedule, AutoResume: b.AutoResume,
 		Options: b.spec.Options, Message: b.message.Message, OwnerUserID: b.spec.Owner.String(),
-		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
+		Instances: b.instances(states), InterruptionReason: event.OrNull(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 	}
 	switch kind {
 	case event.BatchRecovered:
-		v.InterruptionReason = stringPtr(interruption) // what it was recovered from
+		v.InterruptionReason = event.OrNull(interruption) // what it was recovered from
 	case event.BatchStarted, event.BatchResumed:
 		v.StartedAt = milli(b.StartedAt)
 	case event.BatchProgress:
@@ -138,7 +138,7 @@ func (b *full) view(states []event.State, now time.Time) View {
 		CompletedAt: milliPtr(b.CompletedAt), PausedAt: milliPtr(b.PausedAt), StoppedAt: milliPtr(b.StoppedAt),
 		InterruptedAt: milliPtr(b.InterruptedAt), NextRunAt: b.nextRun(now), Schedule: b.spec.Schedule,
 		AutoResume: b.AutoResume, Options: b.spec.Options, Message: b.message.Messages(), OwnerUserID: b.spec.Owner, RetryOf: b.spec.RetryOf,
-		Instances: b.instances(states), InterruptionReason: stringPtr(b.Reason),
+		Instances: b.instances(states), InterruptionReason: event.OrNull(b.Reason),
 		LastInterruptedAt: milliPtr(b.InterruptedAt), LastRecoveredAt: milliPtr(b.RecoveredAt),
 		ExternalAttributes: event.Attributes(b.message.Attributes),
 	}
@@ -179,11 +179,4 @@ func milliPtr(ms int64) *event.Time {
 	}
 	t := milli(ms)
 	return &t
-}
-
-func stringPtr(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -281,7 +281,7 @@ const (
 
 // met returns a contact change reported by the network with one JID or both.
 func met(jid, lid, pushName string) event.ContactChange {
-	return event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName, PushName: given(pushName)}
+	return event.ContactChange{JID: jid, LID: lid, Source: event.SourcePushName, PushName: event.OrNull(pushName)}
 }
 
 func allBuckets() []schema.Bucket {

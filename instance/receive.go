@@ -134,7 +134,7 @@ func (r *Registry) receive(tx *store.Tx, in *Received, had Record, id int64) err
 		}
 	}
 	for i, c := range in.Contacts {
-		change := event.ContactChange{JID: c.JID, LID: c.LID, PushName: given(c.PushName), BusinessName: given(c.BusinessName), FullName: given(c.FullName)}
+		change := event.ContactChange{JID: c.JID, LID: c.LID, PushName: event.OrNull(c.PushName), BusinessName: event.OrNull(c.BusinessName), FullName: event.OrNull(c.FullName)}
 		if messages.CheckContact(&change) != nil {
 			return invalid(fmt.Sprintf("contacts[%d].jid", i), "must be the JID of a person")
 		}
@@ -180,11 +180,4 @@ func receiveSettings(_ *store.Tx, _ int64, raw json.RawMessage) (any, error) {
 	}
 	had = had.clone()
 	return had, had.check()
-}
-
-func given(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -32,7 +32,7 @@ type Contact struct {
 // upserted returns the contact as a contacts.upsert payload.
 func (c *Contact) upserted() event.ContactUpsert {
 	return event.ContactUpsert{
-		ID: c.ID, RemoteJID: c.JID, LID: known(c.LID), PushName: known(cmp.Or(c.PushName, c.FullName)),
+		ID: c.ID, RemoteJID: c.JID, LID: event.OrNull(c.LID), PushName: event.OrNull(cmp.Or(c.PushName, c.FullName)),
 		Action: event.ContactUpserted,
 	}
 }
@@ -41,7 +41,7 @@ func (c *Contact) upserted() event.ContactUpsert {
 // even if it was removed, and the other name if known.
 func (c *Contact) updated(source event.ContactSource) []event.ContactUpdate {
 	u := event.ContactUpdate{
-		ID: c.ID, RemoteJID: c.JID, LID: known(c.LID), PushName: known(c.PushName), BusinessName: known(c.BusinessName),
+		ID: c.ID, RemoteJID: c.JID, LID: event.OrNull(c.LID), PushName: event.OrNull(c.PushName), BusinessName: event.OrNull(c.BusinessName),
 		Action: event.ContactUpdated, Source: cmp.Or(source, event.SourcePushName),
 	}
 	if source == event.SourceBusinessName {
@@ -50,13 +50,6 @@ func (c *Contact) updated(source event.ContactSource) []event.ContactUpdate {
 		u.PushName = &c.PushName
 	}
 	return []event.ContactUpdate{u}
-}
-
-func known(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }
 
 // contactIDs are the two JIDs of a contact in a change, each empty if the change does not

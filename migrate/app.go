@@ -231,11 +231,3 @@ func text(kind, content string) (messageType string, raw json.RawMessage) {
 	}
 	return kind, body
 }
-
-// pointer is nil for an empty text.
-func pointer(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}

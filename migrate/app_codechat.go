@@ -110,7 +110,7 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 		if a == nil {
 			return nil
 		}
-		c := event.ContactChange{JID: r.Text("remoteJid"), LID: r.Text("lid"), PushName: pointer(r.Text("pushName"))}
+		c := event.ContactChange{JID: r.Text("remoteJid"), LID: r.Text("lid"), PushName: event.OrNull(r.Text("pushName"))}
 		if strings.HasSuffix(c.JID, "@g.us") || !o.Rules.Contact(&c) {
 			a.leave("Contact", r.Fail("%.100q is not the address of a person", c.JID))
 			return nil
@@ -128,10 +128,10 @@ func (codechat) fill(ctx context.Context, s *sources, o *Options, group map[stri
 			return nil
 		}
 		m := event.Message{
-			KeyID: r.Text("keyId"), KeyRemoteJID: pointer(r.Text("keyRemoteJid")), KeyLID: pointer(r.Text("keyLid")), KeyFromMe: r.Bool("keyFromMe"),
-			KeyParticipant: pointer(r.Text("keyParticipant")), KeyParticipantLID: pointer(r.Text("keyParticipantLid")), PushName: pointer(r.Text("pushName")),
+			KeyID: r.Text("keyId"), KeyRemoteJID: event.OrNull(r.Text("keyRemoteJid")), KeyLID: event.OrNull(r.Text("keyLid")), KeyFromMe: r.Bool("keyFromMe"),
+			KeyParticipant: event.OrNull(r.Text("keyParticipant")), KeyParticipantLID: event.OrNull(r.Text("keyParticipantLid")), PushName: event.OrNull(r.Text("pushName")),
 			MessageType: r.Text("messageType"), Content: object(r.Text("content")), MessageTimestamp: r.Int("messageTimestamp"),
-			Device: pointer(r.Text("device")), IsGroup: r.Bool("isGroup"), Metadata: object(r.Text("metadata")),
+			Device: event.OrNull(r.Text("device")), IsGroup: r.Bool("isGroup"), Metadata: object(r.Text("metadata")),
 		}
 		if a.addMessage(o, r, m) {
 			at[r.Text("id")] = place{a, len(a.Import.Messages) - 1}

@@ -114,7 +114,7 @@ func (gowa) fill(ctx context.Context, s *sources, o *Options, group map[string]*
 	}
 	err := s.rows(ctx, "chats", func(r *table.Row) error {
 		a, jid, name := of(r), r.Text("jid"), r.Text("name")
-		c := event.ContactChange{JID: jid, FullName: pointer(name)}
+		c := event.ContactChange{JID: jid, FullName: event.OrNull(name)}
 		if a == nil || name == "" || !isPerson(jid) || !o.Rules.Contact(&c) {
 			return nil // chats are known by their messages
 		}

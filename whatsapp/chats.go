@@ -85,7 +85,7 @@ func (cs *Chats) UserInfo(ctx context.Context, numbers []string) (all []event.Us
 		for _, f := range found { // the next answer has no names
 			for i, n := range numbers {
 				if v := f.VerifiedName; v != nil && f.IsIn && strings.TrimPrefix(f.Query, "+") == n {
-					all[i].BusinessName = optionalText(v.Details.GetVerifiedName())
+					all[i].BusinessName = event.OrNull(v.Details.GetVerifiedName())
 				}
 			}
 		}
@@ -105,7 +105,7 @@ func (cs *Chats) UserInfo(ctx context.Context, numbers []string) (all []event.Us
 
 // describe adds what an account shows.
 func describe(u *event.UserInfo, info types.UserInfo) {
-	u.About, u.PictureID = optionalText(info.Status), optionalText(info.PictureID)
+	u.About, u.PictureID = event.OrNull(info.Status), event.OrNull(info.PictureID)
 	for _, device := range info.Devices {
 		u.Devices = append(u.Devices, device.String())
 	}
@@ -187,7 +187,7 @@ func (cs *Chats) upTo(ctx context.Context, what, chat string, last event.LastMes
 	var key *waCommon.MessageKey
 	if k := last.Key; k != nil {
 		key = &waCommon.MessageKey{
-			RemoteJID: new(jid.String()), ID: new(k.ID), FromMe: new(k.FromMe), Participant: optionalText(k.Participant),
+			RemoteJID: new(jid.String()), ID: new(k.ID), FromMe: new(k.FromMe), Participant: event.OrNull(k.Participant),
 		}
 	}
 	return cs.state.change(ctx, what, patch(jid, key))

@@ -120,8 +120,8 @@ func composeLink(l *event.LinkContent, preview event.MediaInfo) *waE2E.Message {
 	m := &waE2E.ExtendedTextMessage{
 		Text:        new(l.Link),
 		MatchedText: new(l.Link),
-		Title:       optionalText(l.Title),
-		Description: optionalText(l.Description),
+		Title:       event.OrNull(l.Title),
+		Description: event.OrNull(l.Description),
 	}
 	if len(preview.Thumbnail) > 0 {
 		m.JPEGThumbnail = preview.Thumbnail
@@ -134,9 +134,9 @@ func composeLocation(l *event.LocationContent) *waE2E.Message {
 	return &waE2E.Message{LocationMessage: &waE2E.LocationMessage{
 		DegreesLatitude:  new(l.Latitude),
 		DegreesLongitude: new(l.Longitude),
-		Name:             optionalText(l.Name),
-		Address:          optionalText(l.Address),
-		URL:              optionalText(l.URL),
+		Name:             event.OrNull(l.Name),
+		Address:          event.OrNull(l.Address),
+		URL:              event.OrNull(l.URL),
 	}}
 }
 
@@ -253,13 +253,6 @@ func quoting(own translate.Account, chat types.JID, o *event.Original) (*waE2E.C
 		info.RemoteJID = new(quotedChat.String())
 	}
 	return info, nil
-}
-
-func optionalText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return new(s)
 }
 
 func uint32Of(n int) *uint32 {

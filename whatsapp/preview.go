@@ -35,10 +35,10 @@ func (s *sender) withPreview(ctx context.Context, m *waE2E.Message, out event.Ou
 		return m, nil
 	}
 	if e.GetTitle() == "" {
-		e.Title = optionalText(page.Title)
+		e.Title = event.OrNull(page.Title)
 	}
 	if e.GetDescription() == "" {
-		e.Description = optionalText(page.Description)
+		e.Description = event.OrNull(page.Description)
 	}
 	if len(e.GetJPEGThumbnail()) == 0 && len(page.Picture.Thumbnail) > 0 {
 		e.JPEGThumbnail = page.Picture.Thumbnail

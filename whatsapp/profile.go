@@ -30,7 +30,7 @@ func (ps *Self) Profile(ctx context.Context) (p event.Profile, err error) {
 		if err != nil {
 			return err
 		}
-		p.About = optionalText(infos[jid].Status)
+		p.About = event.OrNull(infos[jid].Status)
 		picture, err := cli.GetProfilePictureInfo(ctx, jid, nil)
 		switch {
 		case errors.Is(err, whatsmeow.ErrProfilePictureNotSet):

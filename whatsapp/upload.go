@@ -221,16 +221,16 @@ func mediaMessage(m *event.Media, u event.Uploaded) (*waE2E.Message, error) {
 		return viewOnce(m, &waE2E.Message{ImageMessage: &waE2E.ImageMessage{
 			URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
 			FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
-			Caption: optionalText(m.Caption), Width: uint32Of(u.Width), Height: uint32Of(u.Height),
+			Caption: event.OrNull(m.Caption), Width: uint32Of(u.Width), Height: uint32Of(u.Height),
 			JPEGThumbnail: u.Thumbnail, ViewOnce: onlyTrue(m.ViewOnce),
 		}}), nil
 	case event.MediaVideo:
 		v := videoMessage(u)
-		v.Caption, v.ViewOnce, v.GifPlayback = optionalText(m.Caption), onlyTrue(m.ViewOnce), onlyTrue(m.GIF)
+		v.Caption, v.ViewOnce, v.GifPlayback = event.OrNull(m.Caption), onlyTrue(m.ViewOnce), onlyTrue(m.GIF)
 		return viewOnce(m, &waE2E.Message{VideoMessage: v}), nil
 	case event.MediaPTV:
 		v := videoMessage(u)
-		v.Caption = optionalText(m.Caption)
+		v.Caption = event.OrNull(m.Caption)
 		return &waE2E.Message{PtvMessage: v}, nil
 	case event.MediaAudio, event.MediaVoice:
 		if err := applyVoice(m, &u); err != nil {
@@ -298,7 +298,7 @@ func documentMessage(m *event.Media, u event.Uploaded) *waE2E.Message {
 	doc := &waE2E.Message{DocumentMessage: &waE2E.DocumentMessage{
 		URL: &u.URL, DirectPath: &u.DirectPath, MediaKey: u.MediaKey, FileSHA256: u.FileSHA256,
 		FileEncSHA256: u.FileEncSHA256, FileLength: &length, MediaKeyTimestamp: at, Mimetype: &u.MimeType,
-		FileName: optionalText(name), Title: optionalText(name), Caption: optionalText(m.Caption), JPEGThumbnail: u.Thumbnail,
+		FileName: event.OrNull(name), Title: event.OrNull(name), Caption: event.OrNull(m.Caption), JPEGThumbnail: u.Thumbnail,
 	}}
 	if m.Caption == "" {
 		return doc

@@ -269,14 +269,7 @@ func entries(owner uuid.UUID) func(*store.Tx, []byte, bool, func(paging.Row[Entr
 }
 
 func (e *entry) shown() Entry {
-	return Entry{Number: e.Number, Reason: given(e.Reason), Source: given(e.Source), CreatedAt: event.At(time.UnixMilli(e.At))}
-}
-
-func given(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
+	return Entry{Number: e.Number, Reason: event.OrNull(e.Reason), Source: event.OrNull(e.Source), CreatedAt: event.At(time.UnixMilli(e.At))}
 }
 
 // learn has the words of a campaign be looked for.

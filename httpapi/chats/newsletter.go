@@ -169,7 +169,7 @@ func (a *API) listPosts(c *rest.Call) error {
 		}
 	}
 	if len(posts) > limit || len(posts) == maxPosts {
-		list.NextCursor = rest.OrNull(strconv.Itoa(posts[limit-1].ServerID))
+		list.NextCursor = event.OrNull(strconv.Itoa(posts[limit-1].ServerID))
 	}
 	return c.Response.JSON(http.StatusOK, list)
 }

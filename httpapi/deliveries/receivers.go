@@ -59,9 +59,9 @@ type ReceiverHour struct {
 
 func newReceiver(r receivers.Row) Receiver {
 	v := Receiver{
-		ID: r.ID, URL: rest.OrNull(r.URL), Target: r.Target, EndpointID: rest.OrNull(r.Endpoint), InstanceName: rest.OrNull(r.Name), Durable: r.Durable,
+		ID: r.ID, URL: event.OrNull(r.URL), Target: r.Target, EndpointID: event.OrNull(r.Endpoint), InstanceName: event.OrNull(r.Name), Durable: r.Durable,
 		State: r.State, Since: rest.TimeOrNull(r.Since), Failures: r.Failures, LastSuccessAt: rest.TimeOrNull(r.Success), LastAttemptAt: rest.TimeOrNull(r.Last),
-		LastError: rest.OrNull(r.Error), NextAttemptAt: rest.TimeOrNull(r.Next), Waiting: r.Waiting, OldestAt: rest.TimeOrNull(r.Oldest), PausedUntil: rest.TimeOrNull(r.Paused),
+		LastError: event.OrNull(r.Error), NextAttemptAt: rest.TimeOrNull(r.Next), Waiting: r.Waiting, OldestAt: rest.TimeOrNull(r.Oldest), PausedUntil: rest.TimeOrNull(r.Paused),
 		Day: ReceiverDay{Since: event.At(r.Day.Since), Delivered: r.Day.Delivered, Failed: r.Day.Failed},
 	}
 	if r.Status != 0 {
@@ -348,7 +348,7 @@ func (a *API) testReceiver(c *rest.Call) error {
 		answer.StatusCode = &status
 	}
 	if err != nil {
-		answer.Error = rest.OrNull(err.Error())
+		answer.Error = event.OrNull(err.Error())
 		return c.Response.JSON(http.StatusOK, answer)
 	}
 	a.Receivers.Health.Note(id, receivers.Attempt{At: began, Took: time.Since(began), URL: to.URL, Status: status, Accepted: true})

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"postern/access"
+	"postern/event"
 	"postern/httpapi/rest"
 	"postern/httpapi/tokens"
 	"postern/instance"
@@ -44,7 +45,7 @@ func (a *API) createInstance(c *rest.Call) error {
 		return err
 	}
 	created := CreatedInstance{
-		ID: rec.ID, Name: rec.Name, Description: rest.OrNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
+		ID: rec.ID, Name: rec.Name, Description: event.OrNull(rec.Description), CreatedAt: rec.CreatedAt, UpdatedAt: rec.UpdatedAt,
 	}
 	if c.MayHaveTokens() {
 		created.Auth = &IssuedToken{rec.ID, rec.Token.Value}

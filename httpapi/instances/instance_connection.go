@@ -141,7 +141,7 @@ func (a *API) connect(c *rest.Call) error {
 		AlreadyConnecting: got.AlreadyConnecting,
 	}
 	if c.Link == nil { // a portal link does not reveal the number
-		answer.OwnerJID = rest.OrNull(got.Record.OwnerJID)
+		answer.OwnerJID = event.OrNull(got.Record.OwnerJID)
 	}
 	if got.Code != nil {
 		answer.Count, answer.Code, answer.Base64, answer.ExpiresAt = got.Code.Count, &got.Code.Code, &got.Code.Base64, got.Code.ExpiresAt
@@ -233,12 +233,12 @@ func (a *API) connectionStatus(c *rest.Call) error {
 		ConnectionStatus: upper(rec.Status),
 		Connected:        got.Connected,
 		LoggedIn:         got.LoggedIn,
-		OwnerJID:         rest.OrNull(rec.OwnerJID),
+		OwnerJID:         event.OrNull(rec.OwnerJID),
 		LastConnectedAt:  event.AtPtr(rec.LastConnectedAt.Time),
 		LastReceivedAt:   event.AtPtr(got.LastReceivedAt),
 		LastSentAt:       event.AtPtr(got.LastSentAt),
 		PhoneLastSeenAt:  event.AtPtr(rec.PhoneSeenAt.Time),
-		LastError:        rest.OrNull(rec.LastError),
+		LastError:        event.OrNull(rec.LastError),
 	}
 	answer.StatusReason = rec.Reason
 	if answer.Undelivered, err = a.Supervisor.Undelivered(c.Instance.ID); err != nil {

@@ -100,7 +100,7 @@ func (a *API) passkeyChallenge(c *rest.Call) error {
 	answer := ChallengeAnswer{
 		InstanceName: rec.Name, ConnectionStatus: upper(rec.Status), RequestID: waits.ID, State: awaitsAssertion,
 		Message:   "sign publicKey with the account's passkey and post the assertion",
-		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: rest.OrNull(waits.Code),
+		ExpiresAt: event.AtPtr(waits.ExpiresAt), PublicKey: waits.PublicKey, Code: event.OrNull(waits.Code),
 	}
 	if answer.PublicKey == nil {
 		answer.State, answer.PublicKey = awaitsConfirmation, json.RawMessage("null")

@@ -88,7 +88,7 @@ func (a *API) tryProxy(c *rest.Call) error {
 func viewTrial(trial instance.ProxyTrial) ProxyTrial {
 	v := ProxyTrial{OK: trial.Failed == nil, LatencyMs: trial.Latency.Milliseconds()}
 	if failed := trial.Failed; failed != nil {
-		v.Step, v.Error = &failed.Step, rest.OrNull(failed.Error())
+		v.Step, v.Error = &failed.Step, event.OrNull(failed.Error())
 	}
 	return v
 }

@@ -3,7 +3,6 @@ package instances
 import (
 	"postern/console/trouble"
 	"postern/event"
-	"postern/httpapi/rest"
 	"postern/httpapi/strict"
 	"postern/instance"
 	"postern/instance/webhooks"
@@ -88,11 +87,11 @@ func viewOf(in instance.Record) instanceView {
 	return instanceView{
 		ID:                 in.ID,
 		Name:               in.Name,
-		Description:        rest.OrNull(in.Description),
+		Description:        event.OrNull(in.Description),
 		Status:             status,
 		ConnectionStatus:   in.Status,
-		OwnerJID:           rest.OrNull(in.OwnerJID),
-		ProfilePicURL:      rest.OrNull(in.ProfilePicURL),
+		OwnerJID:           event.OrNull(in.OwnerJID),
+		ProfilePicURL:      event.OrNull(in.ProfilePicURL),
 		PhoneLastSeenAt:    event.AtPtr(in.PhoneSeenAt.Time),
 		ExternalAttributes: in.ExternalAttributes,
 		CreatedAt:          in.CreatedAt,

@@ -135,7 +135,7 @@ func (a *API) tryWebhook(c *rest.Call) error {
 	status, err := a.Post(c.Request.Context(), notice)
 	answer := TryAnswer{StatusCode: status, DurationMs: time.Since(start).Milliseconds(), Delivered: err == nil}
 	if err != nil {
-		answer.Error = rest.OrNull(err.Error())
+		answer.Error = event.OrNull(err.Error())
 	}
 	return c.Response.JSON(http.StatusOK, answer)
 }

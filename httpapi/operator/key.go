@@ -50,7 +50,7 @@ const all = "*"
 func (a *API) keyView(k access.Key) KeyView {
 	v := KeyView{
 		ID: k.ID, Name: k.Name, Instances: []string{}, Scopes: k.Scopes, Recipients: k.Recipients,
-		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: rest.OrNull(k.LastUsedFrom),
+		CreatedAt: event.At(k.CreatedAt), UpdatedAt: event.At(k.UpdatedAt), LastUsedFrom: event.OrNull(k.LastUsedFrom),
 	}
 	if k.Everywhere() {
 		v.Instances = []string{all}
@@ -192,10 +192,10 @@ func (a *API) listKeys(c *rest.Call) error {
 		out.Records = append(out.Records, a.keyView(k))
 	}
 	if last < len(keys) && last > first {
-		out.NextCursor = rest.OrNull(keys[last-1].ID.String())
+		out.NextCursor = event.OrNull(keys[last-1].ID.String())
 	}
 	if first > 0 && last > first {
-		out.PreviousCursor = rest.OrNull(keys[first].ID.String())
+		out.PreviousCursor = event.OrNull(keys[first].ID.String())
 	}
 	return c.Response.JSON(http.StatusOK, out)
 }

@@ -138,14 +138,6 @@ func (w *Response) JSON(status int, v any) error {
 	return err
 }
 
-// OrNull returns s, or nil if it is empty.
-func OrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 // More writes the next part of an answer of JSON.
 func (w *Response) More(text []byte) error {
 	if w.Status == 0 {

@@ -53,7 +53,7 @@ type uploadedFile struct {
 
 func (a *API) viewUpload(instance int64, u media.Upload) UploadView {
 	return UploadView{
-		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: rest.OrNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
+		ID: u.Number, UUID: u.ID, InstanceID: instance, ExternalID: event.OrNull(u.ExternalID), ExternalAttributes: u.ExternalAttributes,
 		Kind: u.Kind, FileName: u.FileName, Size: u.Size, MimeType: u.MimeType, Width: u.Width, Height: u.Height, Seconds: u.Seconds,
 		Upload:  uploadedFile{u.URL, u.DirectPath, u.FileSHA256, u.FileEncSHA256, u.Size, u.FileSHA256, u.FileEncSHA256},
 		Expired: u.Expired(a.Store.Now()), ExpiresAt: u.ExpiresAt, CreatedAt: u.UploadedAt, UpdatedAt: u.UploadedAt,
@@ -224,10 +224,10 @@ func (a *API) listUploads(c *rest.Call) error {
 		list.Records = append(list.Records, a.viewUpload(c.Instance.ID, u))
 	}
 	if page.Older != uuid.Nil {
-		list.NextCursor = rest.OrNull(page.Older.String())
+		list.NextCursor = event.OrNull(page.Older.String())
 	}
 	if page.Newer != uuid.Nil {
-		list.PreviousCursor = rest.OrNull(page.Newer.String())
+		list.PreviousCursor = event.OrNull(page.Newer.String())
 	}
 	return c.Response.JSON(http.StatusOK, list)
 }

@@ -182,10 +182,10 @@ func (a *API) listScheduled(c *rest.Call) error {
 		list.Records = append(list.Records, viewScheduled(one))
 	}
 	if page.Next != uuid.Nil {
-		list.NextCursor = rest.OrNull(page.Next.String())
+		list.NextCursor = event.OrNull(page.Next.String())
 	}
 	if page.Previous != uuid.Nil {
-		list.PreviousCursor = rest.OrNull(page.Previous.String())
+		list.PreviousCursor = event.OrNull(page.Previous.String())
 	}
 	return c.Response.JSON(http.StatusOK, list)
 }
