@@ -1,9 +1,10 @@
 package event
 
-// OrNull returns s for a field that may be null or absent: nil if s is empty.
-func OrNull(s string) *string {
-	if s == "" {
+// OrNull returns v for a field that may be null or absent: nil if v is zero. AtPtr does so
+// with times.
+func OrNull[T comparable](v T) *T {
+	if v == *new(T) {
 		return nil
 	}
-	return &s
+	return &v
 }

@@ -61,13 +61,13 @@ type DeliveryAttempt struct {
 // NewDeliveryRecord returns the row of a delivery in lists.
 func NewDeliveryRecord(r delivery.Listed) DeliveryRecord {
 	out := DeliveryRecord{
-		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: rest.UnlessZero(r.Batch),
-		InstanceID: rest.UnlessZero(r.Instance), InstanceName: rest.UnlessZero(r.Name),
-		Target: r.Lane.Target, EndpointID: rest.UnlessZero(r.Lane.Endpoint), URL: r.URL, State: r.State,
-		AttemptCount: r.Attempts, LastStatus: rest.UnlessZero(r.LastStatus), LastError: rest.UnlessZero(r.LastError), Bytes: r.Bytes,
-		RequestID: rest.UnlessZero(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: rest.TimeOrNull(r.LastAttemptAt),
-		NextAttemptAt: rest.TimeOrNull(r.NextAttemptAt), ReplayOf: rest.UnlessZero(r.ReplayOf), Replayable: r.Replayable,
-		WaitsFor: rest.UnlessZero(r.WaitsFor),
+		ID: r.ID, EventID: r.EventID, Event: r.Event, Flow: r.Lane.Flow, BatchID: event.OrNull(r.Batch),
+		InstanceID: event.OrNull(r.Instance), InstanceName: event.OrNull(r.Name),
+		Target: r.Lane.Target, EndpointID: event.OrNull(r.Lane.Endpoint), URL: r.URL, State: r.State,
+		AttemptCount: r.Attempts, LastStatus: event.OrNull(r.LastStatus), LastError: event.OrNull(r.LastError), Bytes: r.Bytes,
+		RequestID: event.OrNull(r.RequestID), CreatedAt: event.At(r.CreatedAt), LastAttemptAt: event.AtPtr(r.LastAttemptAt),
+		NextAttemptAt: event.AtPtr(r.NextAttemptAt), ReplayOf: event.OrNull(r.ReplayOf), Replayable: r.Replayable,
+		WaitsFor: event.OrNull(r.WaitsFor),
 	}
 	if r.Attempts > 0 {
 		ms := r.Duration.Milliseconds()
@@ -78,8 +78,8 @@ func NewDeliveryRecord(r delivery.Listed) DeliveryRecord {
 
 func newDeliveryAttempt(a delivery.Attempt) DeliveryAttempt {
 	return DeliveryAttempt{
-		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: rest.UnlessZero(a.Status),
-		Error: rest.UnlessZero(a.Error), RequestID: rest.UnlessZero(a.RequestID), Answer: rest.UnlessZero(a.Answer),
+		Number: a.Number, StartedAt: event.At(a.StartedAt), DurationMs: a.Duration.Milliseconds(), Status: event.OrNull(a.Status),
+		Error: event.OrNull(a.Error), RequestID: event.OrNull(a.RequestID), Answer: event.OrNull(a.Answer),
 	}
 }
 

@@ -43,7 +43,7 @@ func (a *API) listDeliveries(c *rest.Call) error {
 		return err
 	}
 	out := batch.List[DeliveryRecord]{
-		NextCursor: rest.UnlessZero(found.Next), PreviousCursor: rest.UnlessZero(found.Previous), TotalRecords: found.Total,
+		NextCursor: event.OrNull(found.Next), PreviousCursor: event.OrNull(found.Previous), TotalRecords: found.Total,
 		Records: make([]DeliveryRecord, len(found.Records)),
 	}
 	for i, r := range found.Records {

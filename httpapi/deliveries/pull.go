@@ -102,8 +102,8 @@ type Consumer struct {
 
 func newConsumer(s pull.State) Consumer {
 	return Consumer{
-		Name: s.Name, Position: s.Position, Lag: s.Lag, OldestWaitingAt: rest.TimeOrNull(s.OldestWaiting),
-		LastPullAt: rest.TimeOrNull(s.LastPull), LastAckAt: rest.TimeOrNull(s.LastAck),
+		Name: s.Name, Position: s.Position, Lag: s.Lag, OldestWaitingAt: event.AtPtr(s.OldestWaiting),
+		LastPullAt: event.AtPtr(s.LastPull), LastAckAt: event.AtPtr(s.LastAck),
 	}
 }
 

@@ -60,8 +60,8 @@ type ReceiverHour struct {
 func newReceiver(r receivers.Row) Receiver {
 	v := Receiver{
 		ID: r.ID, URL: event.OrNull(r.URL), Target: r.Target, EndpointID: event.OrNull(r.Endpoint), InstanceName: event.OrNull(r.Name), Durable: r.Durable,
-		State: r.State, Since: rest.TimeOrNull(r.Since), Failures: r.Failures, LastSuccessAt: rest.TimeOrNull(r.Success), LastAttemptAt: rest.TimeOrNull(r.Last),
-		LastError: event.OrNull(r.Error), NextAttemptAt: rest.TimeOrNull(r.Next), Waiting: r.Waiting, OldestAt: rest.TimeOrNull(r.Oldest), PausedUntil: rest.TimeOrNull(r.Paused),
+		State: r.State, Since: event.AtPtr(r.Since), Failures: r.Failures, LastSuccessAt: event.AtPtr(r.Success), LastAttemptAt: event.AtPtr(r.Last),
+		LastError: event.OrNull(r.Error), NextAttemptAt: event.AtPtr(r.Next), Waiting: r.Waiting, OldestAt: event.AtPtr(r.Oldest), PausedUntil: event.AtPtr(r.Paused),
 		Day: ReceiverDay{Since: event.At(r.Day.Since), Delivered: r.Day.Delivered, Failed: r.Day.Failed},
 	}
 	if r.Status != 0 {

@@ -86,8 +86,8 @@ func queryOf(q url.Values) (want kept.Query, err error) {
 
 func (a *API) view(e kept.Entry, m *event.Message) KeptFile {
 	v := KeptFile{
-		MessageID: e.Message, KeyID: m.KeyID, State: e.State, Reason: rest.UnlessZero(e.Reason), Attempts: e.Attempts,
-		StoredAt: rest.TimeOrNull(e.StoredAt.Time), ExpiresAt: rest.TimeOrNull(a.Kept.ExpiresAt(e.Record)),
+		MessageID: e.Message, KeyID: m.KeyID, State: e.State, Reason: event.OrNull(e.Reason), Attempts: e.Attempts,
+		StoredAt: event.AtPtr(e.StoredAt.Time), ExpiresAt: event.AtPtr(a.Kept.ExpiresAt(e.Record)),
 	}
 	for _, chat := range []*string{m.KeyLID, m.KeyRemoteJID} {
 		if chat != nil {

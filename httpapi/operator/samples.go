@@ -81,9 +81,9 @@ func periodOf(q url.Values) (time.Duration, error) {
 }
 
 func showBackups(s backup.State) *BackupState {
-	out := &BackupState{Every: int64(s.Every / time.Second), LastAt: rest.TimeOrNull(s.Last), Bytes: rest.UnlessZero(s.Bytes), FailedAt: rest.TimeOrNull(s.FailedAt)}
+	out := &BackupState{Every: int64(s.Every / time.Second), LastAt: event.AtPtr(s.Last), Bytes: event.OrNull(s.Bytes), FailedAt: event.AtPtr(s.FailedAt)}
 	if s.Failed != nil {
-		out.Failure = rest.UnlessZero(s.Failed.Error())
+		out.Failure = event.OrNull(s.Failed.Error())
 	}
 	return out
 }

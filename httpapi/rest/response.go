@@ -173,20 +173,3 @@ func (c *Call) BreakOff(err error) error {
 	c.Log().Error("an answer was interrupted", "route", c.Response.Pattern, "request_id", c.RequestID, "error", err)
 	panic(http.ErrAbortHandler)
 }
-
-// UnlessZero returns v, or null for the zero value.
-func UnlessZero[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
-	}
-	return &v
-}
-
-// TimeOrNull returns a time for an answer; nil, which is null there, for the zero time.
-func TimeOrNull(t time.Time) *event.Time {
-	if t.IsZero() {
-		return nil
-	}
-	at := event.At(t)
-	return &at
-}
