@@ -15,11 +15,17 @@ const grace = 2 * time.Second
 // for.
 const glance = 50 * time.Millisecond
 
-// Close accepts no more deliveries and waits for the queued ones until ctx ends. It gives
+// Close accepts no more deliveries and waits for the queued ones until ctx ends, less the
+// time that the log of deliveries and other parts need to stop behind it. It gives
 // up a destination that hung last time, and logs what was left, once that has accepted
 // nothing for two seconds. Any other has the time of a delivery, after which it hangs or
 // is worth waiting for.
 func (q *Queue) Close(ctx context.Context) error {
+	if ends, is := ctx.Deadline(); is {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, ends.Add(-min(grace, time.Until(ends)/4)))
+		defer cancel()
+	}
 	q.plan.mu.Lock()
 	q.closed = true
 	q.closing = time.Now()

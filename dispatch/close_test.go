@@ -117,7 +117,7 @@ func TestStopEndsWithItsContext(t *testing.T) {
 	among(t, func(t *testing.T, c *crowd, q *Queue) {
 		c.set("slow", in(time.Second, 200))
 		enqueue(t, q, "slow", 1000)
-		if took := stopAfter(t, q); took < 20*time.Second || took > 20*time.Second+glance {
+		if took := stopAfter(t, q); took < 20*time.Second-grace || took > 20*time.Second-grace+glance {
 			t.Errorf("the stop took %v", took)
 		}
 		if s := q.Stats(); s.Closed+s.Delivered+s.Failed != 1000 {
