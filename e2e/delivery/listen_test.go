@@ -81,12 +81,12 @@ func TestListenShowsSignaturesAndAttempts(t *testing.T) {
 	out, stop = listen(t, s, "--verify", "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")
 	s.anneWrites("wrong")
 	says(s, out, `text=wrong .* -> 401, no signature fits`)
-	stop()
 	var refused record
-	s.Await("the refusal in the log", func() bool {
+	s.Await("the refusal in the log", func() bool { // the answer may leave after the line
 		refused = s.logged("?event=messages.upsert&state=PENDING", 1)[0]
 		return refused.AttemptCount > 0
 	})
+	stop()
 	if value(refused.LastStatus) != 401 || !strings.Contains(value(s.delivery(refused.ID).Attempts[0].Answer), "no signature fits") {
 		t.Errorf("%+v", refused)
 	}
