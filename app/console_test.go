@@ -98,7 +98,7 @@ func (s *socketRig) rows(path string) (all []map[string]any) {
 	return all
 }
 
-// TestOpenConsoleHearsOfTroublesAtOnce: long before the next look of a program that nobody watches.
+// TestOpenConsoleHearsOfTroublesAtOnce: long before the next look of a program without an open console.
 func TestOpenConsoleHearsOfTroublesAtOnce(t *testing.T) {
 	began := time.Now()
 	s := newSockets(t)

@@ -13,8 +13,8 @@ import (
 )
 
 // A restore replaces two files, the secrets and the data file, which cannot be one step. A
-// note beside the secrets says what a restore that is cut off in between had begun. Whoever
-// has the data file then settles it: the former secrets come back unless the data file is
+// note beside the secrets says what a restore that is cut off in between had begun. The next
+// program that holds the data file settles it: the former secrets come back unless it is
 // the new one.
 
 // swapJSON is the note.
@@ -29,7 +29,7 @@ const swapSuffix = ".restoring"
 
 func swapPath(c *Config) string { return SecretsPath(c) + swapSuffix }
 
-// errCutOff refuses secrets of which nobody knows whether they are those of the data file.
+// errCutOff refuses secrets that may not be those of the data file.
 var errCutOff = errors.New("a restore is under way, or was cut off: start the program, or restore again")
 
 // SwapSecrets is [RestoreSecrets] with a data file, which place puts in its place. The
@@ -52,7 +52,7 @@ func SwapSecrets(c *Config, raw []byte, force bool, stamp, file string, place fu
 		note.Kept = filepath.Base(p.kept)
 	}
 	_, none := os.Stat(c.Store.Path)
-	if none == nil { // else nobody has the place of the data file, and a start would settle it now
+	if none == nil { // else the place of the data file is free, and a start would settle it now
 		raw, err := json.Marshal(note)
 		if err != nil {
 			return "", err

@@ -155,7 +155,7 @@ func TestForeignAndMissingMessagesAreAnsweredAlike(t *testing.T) {
 	}
 }
 
-// TestKeyWithoutReadFindsNoMessage: it is told alike of messages that are stored and of others.
+// TestKeyWithoutReadFindsNoMessage: the answer is the same for messages that are stored and for others.
 func TestKeyWithoutReadFindsNoMessage(t *testing.T) {
 	r, _, _ := doing(t)
 	r.keep(t, received("A1", anne, ""))

@@ -56,7 +56,7 @@ type domainState struct {
 }
 
 // NewACME returns nil without server.tls.domain. It sends no request yet. version is the
-// program's, which the authority is told.
+// program's, for the authority.
 func NewACME(cfg *config.Config, version string, log *slog.Logger) (*ACME, error) {
 	domains := cfg.Server.TLSDomain
 	if len(domains) == 0 {

@@ -72,7 +72,7 @@ type Config struct {
 	Changed func()
 	// Touched is called with each instance whose kinds of trouble changed.
 	Touched func(instance int64)
-	// Watched reports whether anybody is told of changes, so that the list is at most a second old.
+	// Watched reports whether a console is open, so that the list is at most a second old.
 	Watched func() bool
 	Now     func() time.Time
 

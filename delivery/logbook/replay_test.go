@@ -382,7 +382,7 @@ func TestReplayKeepsTheOrderOfItsDestination(t *testing.T) {
 	}
 	for _, d := range s.made {
 		if rec, _ := r.record(d.Record); rec.ReplayOf != lost[0] && rec.ReplayOf != lost[1] {
-			t.Errorf("the replay of %d was told before its turn", rec.ReplayOf)
+			t.Errorf("the replay of %d came before its turn", rec.ReplayOf)
 		}
 	}
 	if rec, _ := r.record(live.First()); rec.State != delivery.Delivered {
