@@ -225,6 +225,7 @@ const sharedID = 64
 // findInChat returns the id of the message with that key id in a chat, named by phone JID
 // or LID, or 0 if there is none. The message may be stored under another name of the chat.
 func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err error) {
+	names := chatNames(tx, instance, chat)
 	r := store.Range{Prefix: store.Key(instance, keyID, byte(0)), Limit: sharedID}
 	err = tx.Scan(messageKeys, r, func(_, v []byte) (bool, error) {
 		m, err := message(tx, instance, store.Number(v))
@@ -232,7 +233,7 @@ func findInChat(tx *store.Tx, instance int64, keyID, chat string) (id int64, err
 			return true, nil //nolint:nilerr // a damaged message counts as not stored
 		}
 		for _, stored := range []*string{m.KeyRemoteJID, m.KeyLID} {
-			if stored != nil && (*stored == chat || slices.Contains(chatNames(tx, instance, chat), *stored)) {
+			if stored != nil && slices.Contains(names, *stored) {
 				id = m.ID
 			}
 		}

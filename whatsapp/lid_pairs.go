@@ -30,7 +30,7 @@ var namesOf = map[string][]string{
 const pairDepth = 3
 
 // depthOf returns how deep below a stanza its pairs can be trusted. WhatsApp writes the
-// attributes of a call and of its stage; what is below them is the caller's.
+// attributes of a call and of its stage; the caller writes what is below them.
 func depthOf(n *waBinary.Node) int {
 	switch n.Tag {
 	case "notification":

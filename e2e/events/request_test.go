@@ -12,7 +12,7 @@ import (
 	"postern/event"
 )
 
-// TestEventOfACallHasItsRequestID: also the event that tells of the change of app state.
+// TestEventOfACallHasItsRequestID: also the event of the changed app state.
 func TestEventOfACallHasItsRequestID(t *testing.T) {
 	t.Parallel()
 	s := rig.NewSendScene(t)
